@@ -1,0 +1,12 @@
+/* copyup.h - a file's bytes copied to where writes to it are steered. */
+#ifndef SV_BROKER_COPYUP_H
+#define SV_BROKER_COPYUP_H
+
+#include "broker/work.h"
+
+/* Copies the pinned original to dir/last (atomically: the name appears whole
+ * or not at all), opens the copy with the call's flags and hands it over, on a
+ * side thread. Always closes dir; answers the call. */
+void sv_copy_up(struct sv_work *w, const struct sv_place *orig, int dir, const char *last);
+
+#endif

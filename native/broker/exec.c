@@ -1,0 +1,319 @@
+/* exec.c - execve and execveat: pin the program, judge it, hand it to the
+ * tracer, which lets the kernel go on and verifies what came of it. */
+#include "broker/image.h"
+
+#include "base/fd.h"
+#include "syscalls/nr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXECVE_CHECK = 0x10000 };	/* AT_EXECVE_CHECK: no program starts */
+
+/* What the record needs once the program runs. */
+struct memo {
+	uint32_t ops;
+	int err;
+	size_t path_len;
+	char path[];
+};
+
+static struct sv_str program_path(const struct sv_work *w)
+{
+	return (struct sv_str){ (const uint8_t *)w->place[0].path, (size_t)w->place[0].len };
+}
+
+static int pin_program(struct sv_work *w)
+{
+	const struct sv_pathname *name = &w->in.name[0];
+	const int pin = w->in.flags & AT_SYMLINK_NOFOLLOW ? SV_PIN_NOFOLLOW : 0;
+
+	if (w->in.flags & ~(uint64_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | EXECVE_CHECK))
+		return -EINVAL;
+	if (name->len == 0 && w->in.flags & AT_EMPTY_PATH)
+		return sv_pin_fd(&w->paths, &w->t, name->dirfd, &w->place[0]);
+	return sv_pin(&w->paths, &w->t, name, pin, 0, &w->place[0]);
+}
+
+/* The name the program was called by: of a descriptor, its true path. */
+static struct sv_str called_name(const struct sv_work *w)
+{
+	const struct sv_pathname *n = &w->in.name[0];
+
+	if (n->len == 0)
+		return program_path(w);
+	return (struct sv_str){ (const uint8_t *)n->text, (size_t)n->len };
+}
+
+/* argv is read only where a rule looks at it or a steer carries it on. */
+static int judge(struct sv_work *w, struct sv_argvec *argv, bool *known)
+{
+	const struct sv_policy *p = w->sh->policy;
+	struct sv_str path = program_path(w), name = called_name(w);
+	int rc = 0;
+
+	w->ops |= SV_OP_EXEC;
+	*known = sv_match_needs_argv(p, path, name);
+	if (*known)
+		rc = sv_argvec_read(&w->t, w->in.argv, argv);
+	if (rc < 0)
+		return rc;
+	sv_match_exec(p, path, name, argv->v, argv->argc, *known, &w->match);
+	return 0;
+}
+
+static char *copy_bytes(const char *p, size_t n)
+{
+	char *c = malloc(n + 1);
+
+	if (c) {
+		memcpy(c, p, n);
+		c[n] = 0;
+	}
+	return c;
+}
+
+static struct memo *make_memo(const struct sv_work *w)
+{
+	const struct sv_place *p = &w->place[0];
+	struct memo *m = malloc(sizeof(*m) + (size_t)p->len);
+
+	if (m) {
+		m->ops = w->ops;
+		m->err = w->match.err;
+		m->path_len = (size_t)p->len;
+		memcpy(m->path, p->path, m->path_len);
+	}
+	return m;
+}
+
+static void fill_call(const struct sv_work *w, struct sv_exec_plan *plan)
+{
+	plan->id = w->call.id;
+	plan->tid = w->call.tid;
+	plan->nr = w->call.nr;
+	memcpy(plan->args, w->call.args, sizeof(plan->args));
+	plan->rule = w->match.rule;
+	plan->action = w->match.action;
+}
+
+/* AT_EXECFN is the path as given, unless it starts from a descriptor. */
+static bool plain_execfn(const struct sv_pathname *n)
+{
+	return n->len > 0 && (n->dirfd == AT_FDCWD || n->text[0] == '/');
+}
+
+static int fill_plan(const struct sv_work *w, struct sv_exec_plan *plan, struct sv_image *image,
+		     struct sv_argvec *argv, bool known)
+{
+	const struct sv_pathname *n = &w->in.name[0];
+
+	fill_call(w, plan);
+	plan->user = make_memo(w);
+	plan->dev = image->dev;
+	plan->ino = image->ino;
+	plan->script = image->script;
+	plan->pin_fd = take_fd(&image->fd);
+	if (plain_execfn(n)) {
+		plan->execfn = copy_bytes(n->text, (size_t)n->len);
+		plan->execfn_len = (size_t)n->len;
+	}
+	plan->check_argv = known;
+	if (known) {
+		plan->argv = copy_bytes(argv->bytes ? argv->bytes : "", argv->len);
+		plan->argv_len = argv->len;
+		plan->head = copy_bytes(image->head.bytes ? image->head.bytes : "", image->head.len);
+		plan->head_len = image->head.len;
+	}
+	return plan->user && (!plain_execfn(n) || plan->execfn) ? 0 : -ENOMEM;
+}
+
+/* The program that the rule names instead, with its arguments and, where the
+ * rule says so, the caller's. */
+static int steer_argv(const struct sv_work *w, const struct sv_rule *rule, struct sv_argvec *out)
+{
+	struct sv_argvec theirs = { 0 };
+	int i, rc = 0;
+
+	for (i = 0; rc == 0 && i < rule->dest_argc; i++)
+		rc = sv_argvec_add(out, (const char *)rule->dest_argv[i].p, rule->dest_argv[i].n);
+	if (rc == 0 && rule->append)
+		rc = sv_argvec_read(&w->t, w->in.argv, &theirs);
+	for (i = 1; rc == 0 && i < theirs.argc; i++)
+		rc = sv_argvec_add(out, (const char *)theirs.v[i].p, theirs.v[i].n);
+	sv_argvec_free(&theirs);
+	return rc;
+}
+
+static int pin_steered(struct sv_work *w, const struct sv_rule *rule, struct sv_image *image)
+{
+	struct sv_pathname name = { .dirfd = AT_FDCWD, .at = -1 };
+	struct sv_place *p = &w->place[1];
+	struct sv_match saved = w->match;
+	struct sv_str path;
+	int rc;
+
+	if (rule->dest_argc < 1 || rule->dest_argv[0].n >= sizeof(name.text))
+		return -EACCES;
+	memcpy(name.text, rule->dest_argv[0].p, rule->dest_argv[0].n);
+	name.len = (int)rule->dest_argv[0].n;
+	rc = sv_pin(&w->paths, &w->t, &name, 0, 0, p);
+	if (rc < 0)
+		return rc;
+	path = (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
+	sv_match_path(w->sh->policy, path, SV_OP_EXEC, &w->match);
+	rc = w->match.action == SV_ALLOW ? sv_image_find(w, p, name.text, image) : -EACCES;
+	w->match = saved;
+	return rc > 0 ? -EACCES : rc;
+}
+
+static void steer(struct sv_work *w)
+{
+	const struct sv_rule *rule = &w->sh->policy->rules[w->match.rule];
+	struct sv_image image = { .fd = -1 };
+	struct sv_argvec argv = { 0 };
+	struct sv_exec_plan *plan = sv_exec_plan_new();
+	int rc = plan ? pin_steered(w, rule, &image) : -ENOMEM;
+
+	if (rc == 0)
+		rc = steer_argv(w, rule, &argv);
+	if (rc == 0)
+		rc = fill_plan(w, plan, &image, &argv, true);
+	if (rc == 0) {
+		plan->kind = SV_PLAN_STEER;
+		plan->new_path = copy_bytes((const char *)rule->dest_argv[0].p,
+					    rule->dest_argv[0].n);
+		plan->new_path_len = rule->dest_argv[0].n;
+		plan->new_argv = copy_bytes(argv.bytes, argv.len);
+		plan->new_argv_len = argv.len;
+		rc = plan->new_path && plan->new_argv ? 0 : -ENOMEM;
+	}
+	sv_argvec_free(&argv);
+	sv_image_free(&image);
+	if (rc < 0) {
+		if (plan)
+			free(plan->user);
+		sv_exec_plan_free(plan);
+		return sv_refuse_why(w, rc == -EACCES ? EACCES : -rc,
+				     "the program it is steered to cannot run");
+	}
+	atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
+	sv_tracer_submit(w->sh->tracer, plan);
+}
+
+static void verify(struct sv_work *w, struct sv_argvec *argv, bool known)
+{
+	struct sv_image image = { .fd = -1 };
+	struct sv_match judged = w->match;
+	struct sv_exec_plan *plan;
+	int rc = sv_image_find(w, &w->place[0], w->in.name[0].text, &image);
+
+	if (rc > 0) {
+		sv_image_free(&image);
+		return sv_refuse(w);
+	}
+	w->match = judged;
+	plan = rc == 0 ? sv_exec_plan_new() : NULL;
+	if (rc == 0)
+		rc = plan ? fill_plan(w, plan, &image, argv, known) : -ENOMEM;
+	sv_image_free(&image);
+	if (rc == 0 && !(w->in.flags & EXECVE_CHECK))
+		return sv_tracer_submit(w->sh->tracer, plan);
+	if (plan) {
+		free(plan->user);
+		sv_exec_plan_free(plan);
+	}
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	else
+		sv_let_go(w);
+}
+
+void sv_do_exec(struct sv_work *w)
+{
+	struct sv_argvec argv = { 0 };
+	bool known = false;
+	int rc = pin_program(w);
+
+	if (rc == 0)
+		rc = judge(w, &argv, &known);
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	else if (w->match.action == SV_ALLOW || w->sh->observe)
+		verify(w, &argv, known && !w->sh->observe);
+	else if (w->match.action == SV_STEER)
+		steer(w);
+	else
+		sv_refuse(w);
+	sv_argvec_free(&argv);
+}
+
+static bool may_map(void *ctx, const struct sv_exec_plan *plan, struct sv_str path)
+{
+	struct sv_shared *sh = ctx;
+	struct sv_match m;
+
+	(void)plan;
+	sv_match_path(sh->policy, path, SV_OP_EXEC, &m);
+	return sh->observe || m.action == SV_ALLOW;
+}
+
+static void told(struct sv_shared *sh, const struct sv_exec_plan *plan,
+		 const struct sv_exec_result *r, enum sv_event_kind kind, enum sv_effect effect)
+{
+	const struct memo *m = plan->user;
+	struct sv_str why = { (const uint8_t *)r->why, r->why ? strlen(r->why) : 0 };
+	struct sv_event e = {
+		.kind = kind, .tid = r->tgid ? r->tgid : plan->tid, .nr = plan->nr,
+		.ops = SV_OP_EXEC, .action = plan->action, .effect = effect, .rule = plan->rule,
+		.err = r->err, .detail = kind == SV_EVENT_EXEC ? r->argv : why,
+	};
+	struct sv_call call = { .tid = e.tid };
+	struct sv_tracee t = { .proc_fd = sh->proc_fd, .call = &call };
+	char comm[64];
+
+	if (m) {
+		e.ops = m->ops;
+		e.path = (struct sv_str){ (const uint8_t *)m->path, m->path_len };
+	}
+	if (plan->kind == SV_PLAN_STEER)
+		e.path2 = (struct sv_str){ (const uint8_t *)plan->new_path, plan->new_path_len };
+	sv_tracee_comm(&t, comm, sizeof(comm));
+	e.comm = (struct sv_str){ (const uint8_t *)comm, strlen(comm) };
+	sv_record(sh, &e);
+}
+
+static void done(void *ctx, const struct sv_exec_plan *plan, const struct sv_exec_result *r)
+{
+	struct sv_shared *sh = ctx;
+
+	switch (r->outcome) {
+	case SV_EXEC_RAN:
+		if (plan->kind != SV_PLAN_REWRITE && sh->record != SV_RECORD_DENIALS)
+			told(sh, plan, r, SV_EVENT_EXEC, plan->kind == SV_PLAN_STEER ?
+							  SV_EFFECT_REWRITE : SV_EFFECT_CONTINUE);
+		break;
+	case SV_EXEC_KILLED:
+		atomic_fetch_add_explicit(&sh->denied, 1, memory_order_relaxed);
+		told(sh, plan, r, SV_EVENT_FAULT, SV_EFFECT_KILL);
+		break;
+	case SV_EXEC_REFUSED:
+		atomic_fetch_add_explicit(&sh->denied, 1, memory_order_relaxed);
+		told(sh, plan, r, SV_EVENT_FAULT, SV_EFFECT_ERRNO);
+		break;
+	case SV_EXEC_FAILED: case SV_EXEC_GONE: case SV_EXEC_AGAIN:
+		break;
+	}
+	free(plan->user);
+}
+
+static void child_ended(void *ctx, pid_t pid, int wstatus)
+{
+	struct sv_shared *sh = ctx;
+
+	sh->on_child(sh->on_child_arg, pid, wstatus);
+}
+
+const struct sv_tracer_ops sv_exec_ops = { .may_map = may_map, .done = done, .child = child_ended };

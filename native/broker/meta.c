@@ -1,0 +1,122 @@
+/* meta.c - metadata that changes: chmod chown utimes truncate.
+ *
+ * The object is pinned and changed through that descriptor, never by name. */
+#include "broker/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "syscalls/nr.h"
+
+/* Pin what the call means: a descriptor, the starting folder itself, or a name.
+ * False = failed and answered. */
+static bool pin_object(struct sv_work *w, uint64_t known_flags)
+{
+	struct sv_place *p = &w->place[0];
+	const struct sv_pathname *name = &w->in.name[0];
+	const int pin = w->in.flags & AT_SYMLINK_NOFOLLOW ? SV_PIN_NOFOLLOW : 0;
+	int rc;
+
+	if (w->in.flags & ~known_flags) {
+		sv_fail_call(w, EINVAL);
+		return false;
+	}
+	if (w->in.fd >= 0)
+		rc = sv_pin_fd(&w->paths, &w->t, w->in.fd, p);
+	else if (name->null || (name->len == 0 && w->in.flags & AT_EMPTY_PATH))
+		rc = name->dirfd == AT_FDCWD && !name->null ?
+			     sv_place_adopt(&w->paths, &w->t, sv_tracee_cwd(&w->t), false, p) :
+			     sv_pin_fd(&w->paths, &w->t, name->dirfd, p);
+	else
+		rc = sv_pin(&w->paths, &w->t, name, pin, 0, p);
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	return rc == 0;
+}
+
+/* Judge the pinned object; false = refused and answered. */
+static bool judge(struct sv_work *w, uint32_t ops)
+{
+	if (w->place[0].held) {
+		w->ops |= ops;
+		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+	} else if (!sv_judge(w, ops, &w->place[0])) {
+		if (w->match.action == SV_STEER)
+			w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule,
+						      .err = EOPNOTSUPP };
+		sv_refuse(w);
+		return false;
+	}
+	return sv_still_valid(&w->t) == 0;
+}
+
+static void self_name(const struct sv_place *p, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "/proc/self/fd/%d", p->fd);
+}
+
+void sv_do_chmod(struct sv_work *w)
+{
+	const struct sv_place *p = &w->place[0];
+	const mode_t mode = (mode_t)w->in.mode & 07777;
+	char self[32];
+	int rc;
+
+	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !judge(w, SV_OP_METADATA))
+		return;
+	self_name(p, self, sizeof(self));
+	if (S_ISLNK(p->st.st_mode))
+		rc = -EOPNOTSUPP;
+	else
+		rc = chmod(self, mode) < 0 ? -errno : 0;
+	sv_give_result(w, rc);
+}
+
+void sv_do_chown(struct sv_work *w)
+{
+	const struct sv_place *p = &w->place[0];
+
+	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !judge(w, SV_OP_METADATA))
+		return;
+	sv_give_result(w, fchownat(p->fd, "", w->in.owner, w->in.group, AT_EMPTY_PATH) < 0 ?
+			      -errno : 0);
+}
+
+void sv_do_utime(struct sv_work *w)
+{
+	const struct sv_place *p = &w->place[0];
+	const struct timespec *times = w->in.times_null ? NULL : w->in.times;
+	char self[32];
+	int rc;
+
+	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !judge(w, SV_OP_METADATA))
+		return;
+	self_name(p, self, sizeof(self));
+	if (S_ISLNK(p->st.st_mode))
+		rc = utimensat(p->fd, "", times, AT_EMPTY_PATH);
+	else
+		rc = utimensat(AT_FDCWD, self, times, 0);
+	sv_give_result(w, rc < 0 ? -errno : 0);
+}
+
+void sv_do_truncate(struct sv_work *w)
+{
+	const struct sv_place *p = &w->place[0];
+	char self[32];
+
+	if (w->in.length < 0)
+		return sv_fail_call(w, EINVAL);
+	if (!pin_object(w, 0) || !judge(w, SV_OP_WRITE))
+		return;
+	if (S_ISDIR(p->st.st_mode))
+		return sv_fail_call(w, EISDIR);
+	if (!S_ISREG(p->st.st_mode))
+		return sv_fail_call(w, EINVAL);
+	self_name(p, self, sizeof(self));
+	sv_give_result(w, truncate(self, w->in.length) < 0 ? -errno : 0);
+}

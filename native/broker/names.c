@@ -1,0 +1,95 @@
+/* names.c - calls that make or remove one name: mkdir mknod symlink unlink rmdir.
+ *
+ * The folder is pinned, the decision is about its true path plus the last
+ * component, and the kernel does the call on that folder and that component,
+ * so a swapped parent changes nothing. */
+#include "broker/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Pin the folder, judge the new name. True = go on. */
+static bool place_new(struct sv_work *w)
+{
+	struct sv_place *p = &w->place[0];
+	int rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
+
+	if (rc < 0) {
+		sv_fail_call(w, -rc);
+		return false;
+	}
+	if (sv_judge(w, SV_OP_CREATE, p))
+		return true;
+	if (w->match.action != SV_STEER) {
+		sv_refuse(w);
+		return false;
+	}
+	rc = sv_steer_name(w, p);
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	return rc == 0;
+}
+
+void sv_do_mkdir(struct sv_work *w)
+{
+	struct sv_place *p = &w->place[0];
+	mode_t mode;
+	int rc;
+
+	if (!place_new(w))
+		return;
+	if (sv_new_mode(w, p, (mode_t)w->in.mode & 01777, &mode) < 0)
+		return sv_refuse_why(w, EACCES, "the caller's umask cannot be read");
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	pthread_rwlock_rdlock(&w->sh->names);
+	rc = mkdirat(p->parent, p->last, mode) < 0 ? -errno : 0;
+	pthread_rwlock_unlock(&w->sh->names);
+	sv_give_result(w, rc);
+}
+
+void sv_do_mknod(struct sv_work *w)
+{
+	struct sv_place *p = &w->place[0];
+	const mode_t type = (mode_t)w->in.mode & S_IFMT;
+	mode_t mode;
+
+	if (!place_new(w))
+		return;
+	if (type == S_IFCHR || type == S_IFBLK)
+		return sv_refuse_why(w, EPERM, "a device node would go round every path rule");
+	if (sv_new_mode(w, p, (mode_t)w->in.mode & 07777, &mode) < 0)
+		return sv_refuse_why(w, EACCES, "the caller's umask cannot be read");
+	if (sv_still_valid(&w->t) == 0)
+		sv_give_result(w, mknodat(p->parent, p->last, mode | type, 0) < 0 ? -errno : 0);
+}
+
+void sv_do_symlink(struct sv_work *w)
+{
+	struct sv_place *p = &w->place[0];
+
+	if (w->in.symlink[0] == 0)
+		return sv_fail_call(w, ENOENT);
+	if (!place_new(w))
+		return;
+	if (sv_still_valid(&w->t) == 0)
+		sv_give_result(w, symlinkat(w->in.symlink, p->parent, p->last) < 0 ? -errno : 0);
+}
+
+void sv_do_unlink(struct sv_work *w)
+{
+	struct sv_place *p = &w->place[0];
+	int rc;
+
+	if (w->in.flags & ~(uint64_t)AT_REMOVEDIR)
+		return sv_fail_call(w, EINVAL);
+	rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
+	if (!sv_judge(w, SV_OP_DELETE, p))
+		return sv_refuse(w);
+	if (sv_still_valid(&w->t) == 0)
+		sv_give_result(w, unlinkat(p->parent, p->last, (int)w->in.flags) < 0 ? -errno : 0);
+}

@@ -1,0 +1,242 @@
+/* open.c - the open family: pin, judge, reopen the pinned object, hand over. */
+#include "broker/work.h"
+
+#include "base/fd.h"
+#include "broker/reopen.h"
+#include "decode/openhow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum { TRIES = 16, LINKS = 40 };
+
+static bool is_tmpfile(uint64_t flags)
+{
+	return (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+/* The kernel's own objections to an existing object, before its mode bits. */
+static int object_errno(const struct sv_work *w, const struct sv_place *p)
+{
+	const uint64_t flags = w->in.flags;
+	const mode_t type = p->st.st_mode & S_IFMT;
+	const bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
+
+	if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		return EEXIST;
+	if (type == S_IFLNK)
+		return flags & O_DIRECTORY ? ENOTDIR : ELOOP;
+	if (flags & O_DIRECTORY && type != S_IFDIR)
+		return ENOTDIR;
+	if (type == S_IFDIR && (flags & O_CREAT || (writes && !is_tmpfile(flags))))
+		return EISDIR;
+	if (type == S_IFSOCK)
+		return ENXIO;
+	return 0;
+}
+
+static void open_existing(struct sv_work *w)
+{
+	struct sv_place *p = &w->place[0];
+	uint32_t ops = sv_open_ops(w->in.flags);
+	int err;
+
+	if (S_ISDIR(p->st.st_mode) && ops & SV_OP_READ)
+		ops = (ops & ~(uint32_t)SV_OP_READ) | SV_OP_LIST;
+	if (p->held) {
+		w->ops |= ops;
+		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+	} else if (!sv_judge(w, ops, p)) {
+		if (w->match.action == SV_STEER)
+			sv_steer_open(w, p);
+		else
+			sv_refuse(w);
+		return;
+	}
+	err = object_errno(w, p);
+	if (err)
+		sv_fail_call(w, err);
+	else
+		sv_reopen_and_give(w, p, w->in.flags);
+}
+
+/* Creation in the pinned folder, of a name that must not exist yet. */
+static int create_at(struct sv_work *w, struct sv_place *p)
+{
+	struct open_how how = {
+		.flags = (w->in.flags & ~(uint64_t)O_DIRECTORY) | O_CREAT | O_EXCL | O_NOFOLLOW |
+			 O_CLOEXEC | O_NOCTTY,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	mode_t mode;
+	int rc = sv_new_mode(w, p, (mode_t)w->in.mode, &mode);
+	long fd;
+
+	if (rc < 0)
+		return rc;
+	how.mode = mode & 07777;
+	fd = syscall(SYS_openat2, p->parent, p->last, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* The name is taken: a dangling link that O_CREAT follows, or somebody was
+ * faster. Returns 1 with name moved behind the link, 0 = look again. */
+static int behind_link(struct sv_work *w, struct sv_place *p, struct sv_pathname *name, int *base)
+{
+	char text[SV_PATH_MAX];
+	ssize_t k = readlinkat(p->parent, p->last, text, sizeof(text));
+
+	if (k < 0)
+		return errno == EINVAL || errno == ENOENT ? 0 : -errno;
+	if (k == 0 || k >= SV_PATH_MAX)
+		return k ? -ENAMETOOLONG : -ENOENT;
+	if (w->in.resolve)
+		return -ELOOP;
+	sv_close_fd(base);
+	*base = take_fd(&p->parent);
+	memcpy(name->text, text, (size_t)k);
+	name->text[k] = 0;
+	name->len = (int)k;
+	name->at = *base;
+	return 1;
+}
+
+static void create_judged(struct sv_work *w, int fd)
+{
+	sv_give_fd(w, fd, w->in.flags & O_CLOEXEC, (w->in.flags & O_ACCMODE) != O_RDONLY);
+}
+
+/* One try at a new name. Returns 1 = answered, 0 = it exists after all. */
+static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
+{
+	struct sv_place *p = &w->place[0];
+	int links, fd, rc;
+
+	for (links = 0; links < LINKS; links++) {
+		sv_place_close(p);
+		rc = sv_pin_parent(&w->paths, &w->t, name, w->in.resolve, p);
+		if (rc == 0 && p->slash)
+			rc = -EISDIR;
+		if (rc < 0)
+			break;
+		if (!sv_judge(w, SV_OP_CREATE | (sv_open_ops(w->in.flags) & SV_OP_WRITE), p)) {
+			if (w->match.action == SV_STEER)
+				sv_steer_open(w, p);
+			else
+				sv_refuse(w);
+			return 1;
+		}
+		if (sv_still_valid(&w->t) < 0)
+			return 1;
+		fd = create_at(w, p);
+		if (fd >= 0) {
+			create_judged(w, fd);
+			return 1;
+		}
+		rc = fd;
+		if (fd != -EEXIST || w->in.flags & O_EXCL)
+			break;
+		rc = behind_link(w, p, name, base);
+		if (rc <= 0)
+			break;
+	}
+	if (rc == 0)
+		return 0;
+	sv_fail_call(w, rc < 0 ? -rc : ELOOP);
+	return 1;
+}
+
+static void open_tmpfile(struct sv_work *w)
+{
+	struct sv_place *p = &w->place[0];
+	char self[32];
+	struct open_how how = { .flags = w->in.flags | O_CLOEXEC };
+	mode_t mode;
+	long fd;
+	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], SV_PIN_DIRECTORY, w->in.resolve, p);
+
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
+	p->parent = take_fd(&p->fd);
+	strcpy(p->last, "#tmpfile");
+	rc = sv_place_join(p);
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
+	if (!sv_judge(w, SV_OP_CREATE | SV_OP_WRITE, p)) {
+		if (w->match.action == SV_STEER)
+			w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule,
+						      .err = EOPNOTSUPP };
+		return sv_refuse(w);
+	}
+	rc = sv_new_mode(w, p, (mode_t)w->in.mode, &mode);
+	if (rc < 0)
+		return sv_refuse_why(w, EACCES, "the caller's umask cannot be read");
+	how.mode = mode & 07777;
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	snprintf(self, sizeof(self), "%d", p->parent);
+	fd = syscall(SYS_openat2, w->paths.self_fd, self, &how, sizeof(how));
+	if (fd < 0)
+		return sv_fail_call(w, errno);
+	create_judged(w, (int)fd);
+}
+
+/* openat2 keeps its flags in memory, so its O_PATH form cannot stay in the
+ * kernel as open's and openat's does, and the descriptor cannot be handed
+ * over: it is issued again as the openat it stands for. */
+static void open_path_only(struct sv_work *w)
+{
+	struct sv_exec_plan *plan;
+
+	if (w->in.resolve)
+		return sv_refuse_why(w, ENOSYS, "openat2 with O_PATH and resolve flags");
+	plan = sv_exec_plan_new();
+	if (!plan)
+		return sv_fail_call(w, ENOMEM);
+	plan->kind = SV_PLAN_REWRITE;
+	plan->id = w->call.id;
+	plan->tid = w->call.tid;
+	plan->nr = w->call.nr;
+	memcpy(plan->args, w->call.args, sizeof(plan->args));
+	memcpy(plan->new_args, w->call.args, sizeof(plan->new_args));
+	plan->new_nr = SYS_openat;
+	plan->new_args[2] = w->in.flags;
+	plan->new_args[3] = 0;
+	sv_tracer_submit(w->sh->tracer, plan);
+}
+
+void sv_do_open(struct sv_work *w)
+{
+	struct sv_open_how how = { w->in.flags, w->in.mode, w->in.resolve };
+	struct sv_pathname *name = &w->in.name[0];
+	cleanup_fd int base = -1;
+	int rc = sv_check_open_how(&how, w->in.how), i, pin = 0;
+
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
+	w->in.flags = how.flags;
+	w->in.mode = how.mode;
+	if (how.flags & O_PATH)
+		return open_path_only(w);
+	if (is_tmpfile(how.flags))
+		return open_tmpfile(w);
+	if (how.flags & O_NOFOLLOW || (how.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		pin |= SV_PIN_NOFOLLOW;
+	for (i = 0; i < TRIES; i++) {
+		sv_place_close(&w->place[0]);
+		rc = sv_pin(&w->paths, &w->t, name, pin, w->in.resolve, &w->place[0]);
+		if (rc == 0)
+			return open_existing(w);
+		if (rc == -EACCES && w->place[0].fd >= 0)
+			return sv_refuse_why(w, EACCES, "belongs to a process outside the tree");
+		if (rc != -ENOENT || !(how.flags & O_CREAT))
+			return sv_fail_call(w, -rc);
+		if (try_create(w, name, &base))
+			return;
+	}
+	sv_fail_call(w, EAGAIN);
+}

@@ -1,0 +1,160 @@
+/* rename.c - calls with two names: rename and link.
+ *
+ * A new name must not give what the old one did not: where any operation
+ * would be decided more loosely at the new place, the call is refused with
+ * EXDEV, on which mv and git copy instead, each file under its own decision.
+ * For a folder that must hold for every name below it. */
+#include "broker/work.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+enum { NOREPLACE = 1, EXCHANGE = 2, WHITEOUT = 4 };
+
+static struct sv_str path_of(const struct sv_place *p)
+{
+	return (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
+}
+
+static bool pin_both(struct sv_work *w)
+{
+	int i, rc = 0;
+
+	for (i = 0; i < 2 && rc == 0; i++)
+		rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[i], 0, &w->place[i]);
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	return rc == 0;
+}
+
+/* Judge ops at a place; false = refused and answered. */
+static bool allowed(struct sv_work *w, uint32_t ops, const struct sv_place *p)
+{
+	if (sv_judge(w, ops, p))
+		return true;
+	if (w->match.action == SV_STEER)
+		w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule, .err = EXDEV };
+	sv_refuse(w);
+	return false;
+}
+
+/* Is the name that is moved a folder? A name that is gone is none. */
+static bool is_folder(const struct sv_place *p)
+{
+	struct stat st;
+
+	return fstatat(p->parent, p->last, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* May what is called from be called to? */
+static bool may_move(struct sv_work *w, const struct sv_place *from, const struct sv_place *to)
+{
+	const struct sv_policy *policy = w->sh->policy;
+
+	if (w->sh->observe)
+		return true;
+	if (sv_match_looser(policy, path_of(from), path_of(to)))
+		return false;
+	return !is_folder(from) || sv_match_same_future(policy, path_of(from), path_of(to));
+}
+
+static const char looser[] = "its new place is ruled more loosely: copy it instead";
+
+static int do_rename(const struct sv_work *w)
+{
+	const struct sv_place *a = &w->place[0], *b = &w->place[1];
+
+	if (sv_still_valid(&w->t) < 0)
+		return -ESRCH;
+	if (syscall(SYS_renameat2, a->parent, a->last, b->parent, b->last,
+		    (unsigned)w->in.flags) < 0)
+		return -errno;
+	return 0;
+}
+
+/* What is moved, a file or a folder, is looked at and moved under one lock
+ * that every rename and mkdir of the tree takes: nothing inside can put a
+ * folder where a file was judged. */
+static void judge_and_move(struct sv_work *w)
+{
+	const struct sv_place *a = &w->place[0], *b = &w->place[1];
+	bool ok;
+	int rc = 0;
+
+	pthread_rwlock_wrlock(&w->sh->names);
+	ok = may_move(w, a, b) && (!(w->in.flags & EXCHANGE) || may_move(w, b, a));
+	if (ok)
+		rc = do_rename(w);
+	pthread_rwlock_unlock(&w->sh->names);
+	if (!ok)
+		sv_refuse_why(w, EXDEV, looser);
+	else
+		sv_give_result(w, rc);
+}
+
+void sv_do_rename(struct sv_work *w)
+{
+	const bool swap = w->in.flags & EXCHANGE;
+
+	if (w->in.flags & ~(uint64_t)(NOREPLACE | EXCHANGE | WHITEOUT) ||
+	    (swap && w->in.flags & (NOREPLACE | WHITEOUT)))
+		return sv_fail_call(w, EINVAL);
+	if (w->in.flags & WHITEOUT)
+		return sv_refuse_why(w, EPERM, "a whiteout is a device node");
+	if (!pin_both(w))
+		return;
+	if (allowed(w, SV_OP_RENAME, &w->place[0]) && allowed(w, SV_OP_RENAME, &w->place[1]))
+		judge_and_move(w);
+}
+
+/* The object that gets another name is pinned; what it may be called is judged
+ * against all it could be used for under its present name. */
+static int pin_source(struct sv_work *w, struct sv_place *from)
+{
+	const int pin = w->in.flags & AT_SYMLINK_FOLLOW ? 0 : SV_PIN_NOFOLLOW;
+
+	if (w->in.flags & AT_EMPTY_PATH && w->in.name[0].len == 0)
+		return sv_pin_fd(&w->paths, &w->t, w->in.name[0].dirfd, from);
+	return sv_pin(&w->paths, &w->t, &w->in.name[0], pin, 0, from);
+}
+
+static int do_link(struct sv_work *w)
+{
+	const struct sv_place *from = &w->place[0], *to = &w->place[1];
+	char self[32];
+
+	if (S_ISDIR(from->st.st_mode))
+		return -EPERM;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", from->fd);
+	if (linkat(AT_FDCWD, self, to->parent, to->last, AT_SYMLINK_FOLLOW) < 0)
+		return -errno;
+	return 0;
+}
+
+void sv_do_link(struct sv_work *w)
+{
+	struct sv_place *from = &w->place[0], *to = &w->place[1];
+	int rc;
+
+	if (w->in.flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
+		return sv_fail_call(w, EINVAL);
+	rc = pin_source(w, from);
+	if (rc == 0)
+		rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[1], 0, to);
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
+	if (!allowed(w, SV_OP_CREATE, to))
+		return;
+	if (from->held && from->st.st_nlink != 0)
+		return sv_refuse_why(w, EXDEV, "an object without a name");
+	if (!from->held && !may_move(w, from, to))
+		return sv_refuse_why(w, EXDEV, looser);
+	if (sv_still_valid(&w->t) == 0)
+		sv_give_result(w, do_link(w));
+}

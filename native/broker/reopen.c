@@ -1,0 +1,143 @@
+/* reopen.c - /proc/self/fd reopening, devices and FIFOs. */
+#include "broker/reopen.h"
+
+#include "base/fd.h"
+#include "effect/creds.h"
+#include "effect/respond.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+enum { MAJOR_MEM = 1, MAJOR_TTY = 5, MINOR_TTY = 0, MAJOR_PTS = 136, MAJOR_PTS_LAST = 143 };
+
+/* Names were settled when the object was pinned, so flags about names go; a
+ * terminal never becomes the supervisor's. */
+static int open_flags(uint64_t flags)
+{
+	return (int)(flags & ~(uint64_t)(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY;
+}
+
+static int reopen(int self_fd, int fd, uint64_t flags)
+{
+	char n[16];
+	int got;
+
+	snprintf(n, sizeof(n), "%d", fd);
+	got = openat(self_fd, n, open_flags(flags));
+	return got < 0 ? -errno : got;
+}
+
+struct slow_open {
+	int listener;
+	int self_fd;
+	int fd;			/* owned */
+	uint64_t id;
+	uint64_t flags;
+	bool has_creds;
+	struct sv_creds creds;
+};
+
+static void slow_open_run(void *arg)
+{
+	struct slow_open *j = arg;
+	bool switched = false;
+	int got = j->has_creds ? sv_creds_enter(&j->creds, &switched) : 0;
+
+	if (got == 0)
+		got = reopen(j->self_fd, j->fd, j->flags);
+	if (switched)
+		sv_creds_leave();
+	close(j->fd);
+	if (sv_side_cancelled()) {
+		if (got >= 0)
+			close(got);
+	} else if (got < 0) {
+		sv_answer_errno(j->listener, j->id, -got);
+	} else {
+		int rc = sv_inject(j->listener, j->id, got, j->flags & O_CLOEXEC,
+				   (j->flags & O_ACCMODE) != O_RDONLY);
+
+		if (rc < 0 && rc != -ENOENT)
+			sv_answer_errno(j->listener, j->id, -rc);
+	}
+	free(j);
+}
+
+/* A FIFO waits for its other end, a device for its hardware. */
+static bool may_block(const struct sv_place *p, uint64_t flags)
+{
+	if (S_ISFIFO(p->st.st_mode))
+		return !(flags & O_NONBLOCK) && (flags & O_ACCMODE) != O_RDWR;
+	if (S_ISBLK(p->st.st_mode))
+		return true;
+	return S_ISCHR(p->st.st_mode) && major(p->st.st_rdev) != MAJOR_MEM;
+}
+
+static void give_slowly(struct sv_work *w, struct sv_place *p, uint64_t flags)
+{
+	struct slow_open *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return sv_fail_call(w, ENOMEM);
+	j->listener = w->sh->listener;
+	j->self_fd = w->paths.self_fd;
+	j->id = w->call.id;
+	j->flags = flags;
+	if (w->switched && sv_tracee_creds(&w->t, &j->creds) < 0) {
+		free(j);
+		return sv_fail_call(w, EACCES);
+	}
+	j->has_creds = w->switched;
+	j->fd = take_fd(&p->fd);
+	sv_tell(w, SV_EFFECT_BROKER, 0, (struct sv_str){ NULL, 0 });
+	if (sv_side_run(w->sh->side, &w->call, slow_open_run, j) < 0) {
+		close(j->fd);
+		free(j);
+		sv_answer_errno(w->sh->listener, w->call.id, ENFILE);
+	}
+}
+
+/* /dev/tty means the terminal of whoever opens it: give the target's own. */
+static int open_tty(const struct sv_work *w, uint64_t flags)
+{
+	int tty = 0, own = 0, got;
+	pid_t session, own_session;
+	char name[32];
+
+	if (sv_tracee_tty(w->paths.proc_fd, w->call.tid, &tty, &session) < 0 || tty == 0)
+		return -ENXIO;
+	if (sv_tracee_tty(w->paths.proc_fd, w->sh->self, &own, &own_session) == 0 && own == tty) {
+		got = open("/dev/tty", open_flags(flags));
+		return got < 0 ? -errno : got;
+	}
+	/* proc(5): minor in bits 31-20 and 7-0, major in 15-8 */
+	if (((tty >> 8) & 0xff) < MAJOR_PTS || ((tty >> 8) & 0xff) > MAJOR_PTS_LAST)
+		return -ENXIO;
+	snprintf(name, sizeof(name), "/dev/pts/%d",
+		 (((tty >> 8) & 0xff) - MAJOR_PTS) * 256 + (tty & 0xff) + ((tty >> 12) & 0xfff00));
+	got = open(name, open_flags(flags));
+	return got < 0 ? -errno : got;
+}
+
+void sv_reopen_and_give(struct sv_work *w, struct sv_place *p, uint64_t flags)
+{
+	const bool writable = (flags & O_ACCMODE) != O_RDONLY;
+	int got;
+
+	if (S_ISCHR(p->st.st_mode) && p->st.st_rdev == makedev(MAJOR_TTY, MINOR_TTY))
+		got = open_tty(w, flags);
+	else if (may_block(p, flags))
+		return give_slowly(w, p, flags);
+	else if (flags & O_TRUNC && sv_still_valid(&w->t) < 0)
+		return;
+	else
+		got = reopen(w->paths.self_fd, p->fd, flags);
+	if (got < 0)
+		sv_fail_call(w, got == -EMFILE ? ENFILE : -got);
+	else
+		sv_give_fd(w, got, flags & O_CLOEXEC, writable);
+}

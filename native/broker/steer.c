@@ -1,0 +1,243 @@
+/* steer.c - the same call at another place: the rule's file or tree.
+ *
+ * Destinations are opened before the target runs and walked beneath that
+ * descriptor without symbolic links, so a target that may write there cannot
+ * lead a steered call out of it. */
+#include "broker/work.h"
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "broker/copyup.h"
+#include "broker/reopen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define INSIDE (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+
+static int open_inside(int base, const char *name, uint64_t flags, uint64_t mode)
+{
+	struct open_how how = { .flags = flags | O_CLOEXEC, .mode = mode, .resolve = INSIDE };
+	long fd = syscall(SYS_openat2, base, name, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Where the path goes: base descriptor and a relative name. */
+static int destination(const struct sv_work *w, const struct sv_place *p, char *rest, int *base)
+{
+	const struct sv_rule *rule = &w->sh->policy->rules[w->match.rule];
+	const struct sv_dest *dest = &w->sh->dest[w->match.rule];
+	const char *below;
+
+	*base = dest->fd;
+	if (rule->dest_kind == SV_DEST_FILE) {
+		strcpy(rest, dest->name);
+		return 0;
+	}
+	if (rule->dest_kind != SV_DEST_TREE || w->match.prefix > p->len)
+		return -EACCES;
+	below = p->path + w->match.prefix;
+	while (*below == '/')
+		below++;
+	strcpy(rest, *below ? below : ".");
+	return 0;
+}
+
+/* Opens the folder of rest beneath base, making what is missing; leaves the
+ * last component in *last. */
+static int make_parents(int base, char *rest, const char **last)
+{
+	int dir = fcntl(base, F_DUPFD_CLOEXEC, 3);
+	char *p = rest, *slash;
+
+	while (dir >= 0 && (slash = strchr(p, '/'))) {
+		int next;
+
+		*slash = 0;
+		next = open_inside(dir, p, O_PATH | O_DIRECTORY, 0);
+		if (next == -ENOENT && (mkdirat(dir, p, 0755) == 0 || errno == EEXIST))
+			next = open_inside(dir, p, O_PATH | O_DIRECTORY, 0);
+		*slash = '/';
+		close(dir);
+		dir = next;
+		p = slash + 1;
+	}
+	*last = p;
+	return dir;
+}
+
+int sv_steer_name(struct sv_work *w, struct sv_place *place)
+{
+	char rest[SV_PATH_MAX];
+	const char *last;
+	int base, dir, rc = destination(w, place, rest, &base);
+
+	if (rc < 0)
+		return rc;
+	dir = make_parents(base, rest, &last);
+	if (dir < 0)
+		return dir;
+	atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
+	sv_close_fd(&place->parent);
+	place->parent = dir;
+	memmove(place->last, last, strlen(last) + 1);
+	return 0;
+}
+
+static bool wants_write(const struct sv_work *w)
+{
+	return (w->in.flags & O_ACCMODE) != O_RDONLY || w->in.flags & O_TRUNC;
+}
+
+/* The file is not at the destination yet: made there, with the original's
+ * bytes when the call would have seen them. */
+static void create_there(struct sv_work *w, const struct sv_place *orig, int base, char *rest)
+{
+	struct sv_str path = { (const uint8_t *)orig->path, (size_t)orig->len };
+	const bool exists = orig->fd >= 0;
+	const char *last;
+	struct sv_match reading;
+	mode_t mode = (mode_t)w->in.mode & 07777, mask;
+	int dir, fd;
+
+	if (!exists && !(w->in.flags & O_CREAT))
+		return sv_fail_call(w, ENOENT);
+	dir = make_parents(base, rest, &last);
+	if (dir < 0)
+		return sv_fail_call(w, -dir);
+	if (exists && S_ISREG(orig->st.st_mode) && !(w->in.flags & O_TRUNC)) {
+		sv_match_path(w->sh->policy, path, SV_OP_READ, &reading);
+		if (reading.action != SV_ALLOW) {
+			close(dir);
+			return sv_refuse_why(w, EACCES, "steered, but its present bytes may not be read");
+		}
+		return sv_copy_up(w, orig, dir, last);
+	}
+	if (exists)
+		mode = orig->st.st_mode & 0777;
+	else if (sv_tracee_umask(&w->t, &mask) == 0)
+		mode &= ~mask;
+	else
+		mode &= 0700;
+	fd = open_inside(dir, last, (w->in.flags & ~(uint64_t)O_DIRECTORY) | O_CREAT | O_NOFOLLOW |
+				    O_NOCTTY | O_NONBLOCK, mode);
+	close(dir);
+	if (fd < 0)
+		return sv_fail_call(w, -fd);
+	if (!(w->in.flags & O_NONBLOCK))
+		fcntl(fd, F_SETFL, (int)(w->in.flags & (O_APPEND | O_DIRECT | O_NOATIME)));
+	sv_give_fd(w, fd, w->in.flags & O_CLOEXEC, wants_write(w));
+}
+
+void sv_steer_open(struct sv_work *w, const struct sv_place *place)
+{
+	struct sv_place *there = &w->place[1];
+	char rest[SV_PATH_MAX];
+	int base, fd, rc = destination(w, place, rest, &base);
+
+	if (rc < 0)
+		return sv_refuse(w);
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
+	fd = open_inside(base, rest, O_PATH | O_NOFOLLOW, 0);
+	if (fd == -ENOENT && wants_write(w))
+		return create_there(w, place, base, rest);
+	if (fd < 0)
+		return sv_fail_call(w, -fd);
+	rc = sv_place_adopt(&w->paths, &w->t, fd, false, there);
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
+	if ((w->in.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		return sv_fail_call(w, EEXIST);
+	if (S_ISDIR(there->st.st_mode) && (wants_write(w) || w->in.flags & O_CREAT))
+		return sv_fail_call(w, EISDIR);
+	if (!S_ISDIR(there->st.st_mode) && w->in.flags & O_DIRECTORY)
+		return sv_fail_call(w, ENOTDIR);
+	if (S_ISLNK(there->st.st_mode))
+		return sv_fail_call(w, ELOOP);
+	sv_reopen_and_give(w, there, w->in.flags);
+}
+
+/* mkdir -p of an absolute path, as the user who started us. */
+static int open_tree(const char *path)
+{
+	char copy[SV_PATH_MAX];
+	char *p;
+
+	if (strlen(path) >= sizeof(copy))
+		return -ENAMETOOLONG;
+	strcpy(copy, path);
+	for (p = copy + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = 0;
+		mkdir(copy, 0777);
+		*p = '/';
+	}
+	mkdir(copy, 0777);
+	int fd = open(copy, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_folder_of(const char *path, struct sv_dest *dest)
+{
+	const char *last = strrchr(path, '/');
+	char dir[SV_PATH_MAX];
+	int fd;
+
+	if (!last || !last[1] || strlen(last + 1) >= sizeof(dest->name) ||
+	    (size_t)(last - path) >= sizeof(dir))
+		return -EINVAL;
+	memcpy(dir, path, (size_t)(last - path));
+	dir[last - path] = 0;
+	strcpy(dest->name, last + 1);
+	fd = open(dir[0] ? dir : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int sv_dest_open_all(struct sv_shared *sh, struct sv_err *err)
+{
+	const struct sv_policy *p = sh->policy;
+	char path[SV_PATH_MAX];
+	uint32_t i;
+
+	sh->dest = calloc(p->nrules ? p->nrules : 1, sizeof(*sh->dest));
+	if (!sh->dest)
+		return sv_fail(err, ENOMEM, "steer", "out of memory");
+	for (i = 0; i < p->nrules; i++)
+		sh->dest[i].fd = -1;
+	for (i = 0; i < p->nrules; i++) {
+		const struct sv_rule *r = &p->rules[i];
+
+		if (r->dest_kind != SV_DEST_FILE && r->dest_kind != SV_DEST_TREE)
+			continue;
+		if (r->dest.n >= sizeof(path))
+			return sv_fail(err, ENAMETOOLONG, "steer", "destination too long");
+		memcpy(path, r->dest.p, r->dest.n);
+		path[r->dest.n] = 0;
+		sh->dest[i].fd = r->dest_kind == SV_DEST_TREE ? open_tree(path) :
+								open_folder_of(path, &sh->dest[i]);
+		if (sh->dest[i].fd < 0)
+			return sv_fail(err, -sh->dest[i].fd, "steer", "rule %.*s steers to %s: %s",
+				       (int)r->id.n, (const char *)r->id.p, path,
+				       strerror(-sh->dest[i].fd));
+	}
+	return 0;
+}
+
+void sv_dest_close_all(struct sv_shared *sh)
+{
+	uint32_t i;
+
+	for (i = 0; sh->dest && i < sh->policy->nrules; i++)
+		sv_close_fd(&sh->dest[i].fd);
+	free(sh->dest);
+	sh->dest = NULL;
+}

@@ -1,0 +1,149 @@
+/* work.c - judging, answering and telling, for every handler. */
+#include "broker/work.h"
+
+#include "effect/respond.h"
+#include "event/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+bool sv_judge(struct sv_work *w, uint32_t ops, const struct sv_place *place)
+{
+	struct sv_str path = { (const uint8_t *)place->path, (size_t)place->len };
+
+	w->ops |= ops;
+	sv_match_path(w->sh->policy, path, ops, &w->match);
+	if (w->match.action == SV_ALLOW)
+		return true;
+	return w->sh->observe;
+}
+
+void sv_record(struct sv_shared *sh, const struct sv_event *e)
+{
+	uint8_t buf[SV_RECORD_MAX];
+	int64_t n = sv_record_write(e, buf, sizeof(buf));
+
+	if (n > 0)
+		sv_ring_put(sh->ring, buf, (size_t)n);
+}
+
+static void put(struct sv_work *w, enum sv_event_kind kind, enum sv_effect effect, int err,
+		struct sv_str detail)
+{
+	char comm[64];
+	struct sv_event e = {
+		.kind = kind, .tid = w->call.tid, .nr = w->call.nr, .ops = w->ops,
+		.action = w->match.action, .effect = effect, .rule = w->match.rule, .err = err,
+		.detail = detail,
+	};
+	const struct sv_place *p = w->place;
+	int i;
+
+	sv_tracee_comm(&w->t, comm, sizeof(comm));
+	e.comm = (struct sv_str){ (const uint8_t *)comm, strlen(comm) };
+	for (i = 0; i < 2; i++) {
+		struct sv_str s = { (const uint8_t *)p[i].path, (size_t)p[i].len };
+
+		if (p[i].len == 0)
+			s = (struct sv_str){ (const uint8_t *)w->in.name[i].text,
+					     (size_t)w->in.name[i].len };
+		if (i == 0)
+			e.path = s;
+		else
+			e.path2 = s;
+	}
+	sv_record(w->sh, &e);
+}
+
+/* Is a call that went through worth a record? */
+static bool recorded(const struct sv_work *w)
+{
+	const uint32_t changes = SV_OP_WRITE | SV_OP_CREATE | SV_OP_DELETE | SV_OP_RENAME |
+				 SV_OP_METADATA | SV_OP_EXEC;
+
+	if (w->match.action != SV_ALLOW || w->sh->record == SV_RECORD_ALL)
+		return true;
+	return w->sh->record == SV_RECORD_CHANGES && (w->ops & changes);
+}
+
+void sv_tell(struct sv_work *w, enum sv_effect effect, int err, struct sv_str detail)
+{
+	if (recorded(w))
+		put(w, SV_EVENT_CALL, effect, err, detail);
+}
+
+static const struct sv_str nothing;
+
+void sv_refuse(struct sv_work *w)
+{
+	atomic_fetch_add_explicit(&w->sh->denied, 1, memory_order_relaxed);
+	put(w, SV_EVENT_CALL, SV_EFFECT_ERRNO, w->match.err, nothing);
+	sv_answer_errno(w->sh->listener, w->call.id, w->match.err);
+}
+
+void sv_refuse_why(struct sv_work *w, int err, const char *why)
+{
+	struct sv_str detail = { (const uint8_t *)why, strlen(why) };
+
+	w->match = (struct sv_match){ .action = SV_DENY, .rule = -1, .err = err };
+	atomic_fetch_add_explicit(&w->sh->denied, 1, memory_order_relaxed);
+	put(w, SV_EVENT_FAULT, SV_EFFECT_ERRNO, err, detail);
+	sv_answer_errno(w->sh->listener, w->call.id, err);
+}
+
+void sv_fail_call(struct sv_work *w, int err)
+{
+	sv_answer_errno(w->sh->listener, w->call.id, err);
+	if (w->match.action != SV_ALLOW)
+		put(w, SV_EVENT_CALL, SV_EFFECT_BROKER, err, nothing);
+}
+
+/* What was done is told before the answer: nothing unrecorded goes on. */
+void sv_give_value(struct sv_work *w, int64_t value)
+{
+	sv_tell(w, SV_EFFECT_BROKER, 0, nothing);
+	sv_answer_value(w->sh->listener, w->call.id, value);
+}
+
+void sv_give_fd(struct sv_work *w, int fd, bool cloexec, bool writable)
+{
+	int rc;
+
+	sv_tell(w, SV_EFFECT_BROKER, 0, nothing);
+	rc = sv_inject(w->sh->listener, w->call.id, fd, cloexec, writable);
+	if (rc < 0 && rc != -ENOENT)
+		sv_answer_errno(w->sh->listener, w->call.id, -rc);
+}
+
+void sv_let_go(struct sv_work *w)
+{
+	sv_tell(w, SV_EFFECT_CONTINUE, 0, nothing);
+	sv_answer_continue(w->sh->listener, w->call.id);
+}
+
+void sv_give_result(struct sv_work *w, int rc)
+{
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	else
+		sv_give_value(w, 0);
+}
+
+int sv_new_mode(struct sv_work *w, const struct sv_place *parent, mode_t mode, mode_t *out)
+{
+	char name[64];
+	mode_t mask;
+	int rc;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", parent->parent);
+	*out = mode;
+	if (getxattr(name, "system.posix_acl_default", NULL, 0) > 0)
+		return 0;
+	rc = sv_tracee_umask(&w->t, &mask);
+	if (rc < 0)
+		return rc;
+	*out = mode & ~mask;
+	return 0;
+}

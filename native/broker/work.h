@@ -1,0 +1,108 @@
+/* work.h - one notification on its way through a worker.
+ *
+ * A handler (one per row of the table that is notified) decodes, pins, judges
+ * and carries out, in that order, and answers the kernel exactly once through
+ * the functions below: sv_refuse, sv_fail_call, sv_give_value, sv_give_fd,
+ * sv_let_go, or by handing the call to the side threads or the tracer. */
+#ifndef SV_BROKER_WORK_H
+#define SV_BROKER_WORK_H
+
+#include "decode/path.h"
+#include "effect/exec.h"
+#include "effect/side.h"
+#include "match/decide.h"
+#include "event/ring.h"
+#include "policy/blob.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Where a steered path goes: opened before the target runs, so that nobody
+ * can swap it. */
+struct sv_dest {
+	int fd;			/* TREE: the folder; FILE: the file's folder */
+	char name[256];		/* FILE: last component */
+};
+
+/* What all workers share; set up before they start, then only read (but for
+ * the atomics and what locks itself). */
+struct sv_shared {
+	const struct sv_policy *policy;
+	struct sv_dest *dest;	/* one per rule */
+	struct sv_ring *ring;
+	struct sv_tracer *tracer;
+	struct sv_side *side;
+	int listener;
+	bool observe;
+	enum sv_record record;
+	pid_t self;
+	int proc_fd;		/* for threads that are no workers */
+	void (*on_child)(void *arg, pid_t pid, int wstatus);
+	void *on_child_arg;
+	pthread_rwlock_t names;	/* held for reading by mkdir, for writing by rename */
+	atomic_bool creds_changed;	/* some task of the tree changed its identity */
+	atomic_ullong calls;
+	atomic_ullong denied;
+	atomic_ullong steered;
+};
+
+struct sv_work {
+	struct sv_shared *sh;
+	struct sv_paths paths;
+	struct sv_tracee t;
+	struct sv_call call;
+	const struct sv_syscall *row;
+	struct sv_subject in;
+	struct sv_place place[2];
+	struct sv_match match;
+	uint32_t ops;
+	bool switched;		/* runs with the target's identity right now */
+};
+
+/* Judge path for ops into w->match; true = carry it out as asked (allowed, or
+ * observing). Steer is left to the caller: w->match.action says so. */
+bool sv_judge(struct sv_work *w, uint32_t ops, const struct sv_place *place);
+
+/* Policy says no: the rule's errno, an event. */
+void sv_refuse(struct sv_work *w);
+/* Refused for a reason that no rule states: err and a sentence. */
+void sv_refuse_why(struct sv_work *w, int err, const char *why);
+/* The kernel said no while the call was carried out (err > 0). */
+void sv_fail_call(struct sv_work *w, int err);
+void sv_give_value(struct sv_work *w, int64_t value);
+/* Always closes fd. */
+void sv_give_fd(struct sv_work *w, int fd, bool cloexec, bool writable);
+void sv_let_go(struct sv_work *w);
+/* Answer with the outcome of a call: rc < 0 is an errno, else the value 0. */
+void sv_give_result(struct sv_work *w, int rc);
+
+/* The record of a call that was carried out, for handlers that answer through
+ * others. effect as it was done. */
+void sv_tell(struct sv_work *w, enum sv_effect effect, int err, struct sv_str detail);
+
+/* One event into the ring, waiting for room. */
+void sv_record(struct sv_shared *sh, const struct sv_event *e);
+
+/* Mode bits for a new object in the folder: the target's umask, unless the
+ * folder has a default ACL, as in vfs_prepare_mode(). -errno when the umask
+ * cannot be read. */
+int sv_new_mode(struct sv_work *w, const struct sv_place *parent, mode_t mode, mode_t *out);
+
+/* The handlers. */
+typedef void sv_handler(struct sv_work *w);
+sv_handler sv_do_open, sv_do_mkdir, sv_do_mknod, sv_do_unlink, sv_do_rename, sv_do_link;
+sv_handler sv_do_symlink, sv_do_chmod, sv_do_chown, sv_do_utime, sv_do_truncate, sv_do_exec;
+sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_signal;
+
+/* What the tracer calls back. */
+extern const struct sv_tracer_ops sv_exec_ops;
+
+/* broker/steer.c: carry the call out at the rule's destination. */
+void sv_steer_open(struct sv_work *w, const struct sv_place *place);
+/* Move a new name (pinned parent and last component) to its destination, with
+ * the folders on the way made. 0 or -errno; w->match is the steer. */
+int sv_steer_name(struct sv_work *w, struct sv_place *place);
+int sv_dest_open_all(struct sv_shared *sh, struct sv_err *err);
+void sv_dest_close_all(struct sv_shared *sh);
+
+#endif

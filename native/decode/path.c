@@ -1,0 +1,297 @@
+/* path.c - pins objects and reads their true paths back. */
+#include "decode/path.h"
+
+#include "base/err.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+int sv_paths_init(struct sv_paths *p, struct sv_err *err)
+{
+	struct statfs fs;
+	struct stat st;
+
+	memset(p, 0, sizeof(*p));
+	p->self_fd = -1;
+	p->self = getpid();
+	p->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->proc_fd < 0 || fstatfs(p->proc_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC ||
+	    fstat(p->proc_fd, &st) < 0) {
+		sv_paths_close(p);
+		return sv_fail(err, ENOENT, "proc",
+			       "/proc is not mounted: mount it (mount -t proc proc /proc)");
+	}
+	p->proc_dev = st.st_dev;
+	p->self_fd = openat(p->proc_fd, "self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->self_fd < 0) {
+		int code = errno;
+
+		sv_paths_close(p);
+		return sv_fail(err, code, "proc", "/proc/self/fd cannot be opened");
+	}
+	return 0;
+}
+
+void sv_paths_close(struct sv_paths *p)
+{
+	sv_close_fd(&p->proc_fd);
+	sv_close_fd(&p->self_fd);
+}
+
+void sv_place_init(struct sv_place *place)
+{
+	place->fd = place->parent = -1;
+	place->held = place->slash = false;
+	place->len = 0;
+	place->path[0] = place->last[0] = 0;
+}
+
+void sv_place_close(struct sv_place *place)
+{
+	sv_close_fd(&place->fd);
+	sv_close_fd(&place->parent);
+}
+
+/* The true path of a pinned object, as the kernel names it. */
+static int read_true_path(const struct sv_paths *p, int fd, struct sv_place *out)
+{
+	char n[16];
+	ssize_t k;
+
+	snprintf(n, sizeof(n), "%d", fd);
+	k = readlinkat(p->self_fd, n, out->path, sizeof(out->path));
+	if (k < 0)
+		return -errno;
+	if (k >= (ssize_t)sizeof(out->path))
+		return -ENAMETOOLONG;
+	out->path[k] = 0;
+	out->len = (int)k;
+	return 0;
+}
+
+/* A second procfs mounted elsewhere would bring other processes' folders back
+ * under names that no rule speaks of. */
+static bool foreign_procfs(struct sv_paths *p, int fd, dev_t dev)
+{
+	struct statfs fs;
+	unsigned i;
+
+	if (major(dev) != 0 || dev == p->proc_dev)
+		return false;
+	for (i = 0; i < p->nplain; i++)
+		if (p->plain[i] == dev)
+			return false;
+	if (fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC)
+		return true;
+	if (p->nplain < sizeof(p->plain) / sizeof(p->plain[0]))
+		p->plain[p->nplain++] = dev;
+	return false;
+}
+
+/* /proc/PID of anything but the tree's own processes shows what the target
+ * could not read itself: our descriptors are not bound by its domain. */
+static int check_proc(const struct sv_paths *p, const struct sv_tracee *t, const char *path)
+{
+	char *end;
+	long pid;
+	pid_t tgid;
+
+	if (strncmp(path, "/proc/", 6) || path[6] < '0' || path[6] > '9')
+		return 0;
+	pid = strtol(path + 6, &end, 10);
+	if (*end != 0 && *end != '/')
+		return 0;
+	if (pid == t->call->tid)
+		return 0;
+	if (pid <= 0 || pid == p->self)
+		return -EACCES;
+	if (sv_tracee_tgid(t, &tgid) == 0 && tgid == pid)
+		return 0;
+	return sv_in_tree(p->proc_fd, (pid_t)pid) ? 0 : -EACCES;
+}
+
+static void strip_deleted(struct sv_place *out)
+{
+	static const char tail[] = " (deleted)";
+	const int n = (int)sizeof(tail) - 1;
+
+	if (out->st.st_nlink == 0 && out->len > n && !strcmp(out->path + out->len - n, tail)) {
+		out->len -= n;
+		out->path[out->len] = 0;
+	}
+}
+
+int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool via_fd,
+		   struct sv_place *out)
+{
+	int rc;
+
+	out->fd = fd;
+	if (fstat(fd, &out->st) < 0)
+		return -errno;
+	rc = read_true_path(p, fd, out);
+	if (rc < 0)
+		return rc;
+	if (out->path[0] != '/') {
+		/* pipe:[1], socket:[1], anon_inode: held by the tree already */
+		out->held = via_fd && out->path[0] != '(';
+		return out->held ? 0 : -EACCES;
+	}
+	strip_deleted(out);
+	if (via_fd && S_ISCHR(out->st.st_mode) && !strncmp(out->path, "/dev/", 5))
+		out->held = true;	/* a terminal that the tree was given */
+	if (via_fd && out->st.st_nlink == 0 && !strncmp(out->path, "/memfd:", 7))
+		out->held = true;
+	if (out->st.st_dev == p->proc_dev)
+		return check_proc(p, t, out->path);
+	return foreign_procfs(p, fd, out->st.st_dev) ? -EACCES : 0;
+}
+
+static int kernel_walk(int start, const char *path, int pin, uint64_t resolve)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = resolve | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd;
+
+	if (pin & SV_PIN_NOFOLLOW)
+		how.flags |= O_NOFOLLOW;
+	if (pin & SV_PIN_DIRECTORY)
+		how.flags |= O_DIRECTORY;
+	fd = syscall(SYS_openat2, start, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Names through which the supervisor's own /proc folder could answer. */
+static bool leads_to_proc(const char *path)
+{
+	return !strncmp(path, "/proc/", 6) || !strncmp(path, "/dev/fd", 7) ||
+	       !strncmp(path, "/dev/std", 8);
+}
+
+/* The folder a name starts from: AT_FDCWD for absolute names, which the
+ * kernel walks from the (common) root. */
+static int open_start(const struct sv_tracee *t, const struct sv_pathname *name, uint64_t resolve,
+		      int *fd)
+{
+	*fd = -1;
+	if (name->text[0] == '/' && !(resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT)))
+		return 0;
+	if (name->at >= 0)
+		*fd = fcntl(name->at, F_DUPFD_CLOEXEC, 3);
+	else
+		*fd = name->dirfd == AT_FDCWD ? sv_tracee_cwd(t) :
+						 sv_tracee_fd(t, name->dirfd);
+	return *fd < 0 ? *fd : 0;
+}
+
+static int pin_from(struct sv_paths *p, const struct sv_tracee *t, int start, const char *path,
+		    int pin, uint64_t resolve, struct sv_place *out)
+{
+	const int base = start < 0 ? AT_FDCWD : start;
+	bool via_fd = false;
+	int fd = -ELOOP, rc;
+
+	if (!leads_to_proc(path) || resolve)
+		fd = kernel_walk(base, path, pin, resolve);
+	if (fd == -ELOOP && !resolve)
+		fd = sv_walk(p, t, base, path, pin, &via_fd);
+	if (fd < 0)
+		return fd;
+	rc = sv_place_adopt(p, t, fd, via_fd, out);
+	if (rc != -EACCES || via_fd || resolve || out->st.st_dev != p->proc_dev)
+		return rc;
+	/* "self" answered for us: ask again as the target */
+	sv_close_fd(&out->fd);
+	fd = sv_walk(p, t, base, path, pin, &via_fd);
+	return fd < 0 ? fd : sv_place_adopt(p, t, fd, via_fd, out);
+}
+
+int sv_pin(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathname *name, int pin,
+	   uint64_t resolve, struct sv_place *out)
+{
+	cleanup_fd int start = -1;
+	int rc;
+
+	if (name->len == 0)
+		return -ENOENT;
+	rc = open_start(t, name, resolve, &start);
+	if (rc < 0)
+		return rc;
+	return pin_from(p, t, start, name->text, pin, resolve, out);
+}
+
+/* Cuts text into the folder's part (kept in dir) and the last component. */
+static void split(const struct sv_pathname *name, char *dir, struct sv_place *out)
+{
+	int end = name->len, cut;
+
+	while (end > 0 && name->text[end - 1] == '/')
+		end--;
+	out->slash = end < name->len && end > 0;
+	for (cut = end; cut > 0 && name->text[cut - 1] != '/'; cut--)
+		;
+	memcpy(dir, name->text, (size_t)cut);
+	dir[cut] = 0;
+	memcpy(out->last, name->text + cut, (size_t)(end - cut));
+	out->last[end - cut] = 0;
+	if (out->slash)
+		strcpy(out->last + (end - cut), "/");
+	if (cut == 0)
+		strcpy(dir, name->text[0] == '/' ? "/" : ".");
+	if (end == 0)
+		strcpy(out->last, ".");
+}
+
+int sv_place_join(struct sv_place *out)
+{
+	const char *slash = out->len == 1 ? "" : "/";
+	char joined[2 * SV_PATH_MAX + 2];
+	int n = snprintf(joined, sizeof(joined), "%s%s%s", out->path, slash, out->last);
+
+	if (out->slash)
+		n--;
+	if (n < 0 || n >= (int)sizeof(out->path))
+		return -ENAMETOOLONG;
+	memcpy(out->path, joined, (size_t)n);
+	out->path[n] = 0;
+	out->len = n;
+	return 0;
+}
+
+int sv_pin_parent(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathname *name,
+		  uint64_t resolve, struct sv_place *out)
+{
+	cleanup_fd int start = -1;
+	char dir[SV_PATH_MAX + 2];
+	int rc;
+
+	if (name->len == 0)
+		return -ENOENT;
+	rc = open_start(t, name, resolve, &start);
+	if (rc < 0)
+		return rc;
+	split(name, dir, out);
+	rc = pin_from(p, t, start, dir, SV_PIN_DIRECTORY, resolve, out);
+	if (rc < 0)
+		return rc;
+	out->parent = take_fd(&out->fd);
+	return sv_place_join(out);
+}
+
+int sv_pin_fd(struct sv_paths *p, const struct sv_tracee *t, int fd, struct sv_place *out)
+{
+	int n = sv_tracee_fd(t, fd);
+
+	return n < 0 ? n : sv_place_adopt(p, t, n, true, out);
+}

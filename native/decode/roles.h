@@ -1,0 +1,46 @@
+/* roles.h - a notification's arguments, read once into a subject.
+ *
+ * This is the only place that reads arguments: whatever cannot be read makes
+ * the whole call fail with the errno that the kernel would give, so an
+ * unreadable argument is refused here and nowhere else. */
+#ifndef SV_DECODE_ROLES_H
+#define SV_DECODE_ROLES_H
+
+#include "decode/tracee.h"
+#include "syscalls/table.h"
+
+#include <time.h>
+
+/* A path argument: its starting folder and its bytes. */
+struct sv_pathname {
+	int dirfd;		/* as the target numbers it, AT_FDCWD = its cwd */
+	int at;			/* >= 0: starts from this descriptor of ours instead */
+	bool null;		/* the pointer was NULL and the call allows that */
+	int len;
+	char text[SV_PATH_MAX];
+};
+
+struct sv_subject {
+	struct sv_pathname name[2];
+	char symlink[SV_PATH_MAX];
+	uint64_t flags;
+	uint64_t mode;
+	uint64_t resolve;	/* RESOLVE_* of openat2 */
+	bool how;		/* came from openat2: flags are checked strictly */
+	uint64_t dev;
+	int64_t length;
+	uid_t owner;
+	gid_t group;
+	struct timespec times[2];
+	bool times_null;
+	int fd;			/* SV_ROLE_FD, else -1 */
+	pid_t pid;
+	int which;
+	uint64_t argv;		/* addresses only: read where they are needed */
+	uint64_t envp;
+};
+
+/* Walk the row's roles. Returns 0 or the negative errno the target gets. */
+int sv_decode(const struct sv_tracee *t, const struct sv_syscall *row, struct sv_subject *out);
+
+#endif

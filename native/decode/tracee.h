@@ -1,0 +1,54 @@
+/* tracee.h - everything that is read from a target task.
+ *
+ * A read is only worth something while the notification that it serves is
+ * still pending: callers read what they need, then ask sv_still_valid() once,
+ * and only then act. Memory is read once into a private buffer; no function
+ * here reads the same bytes twice. All failures are negative errnos, never a
+ * default: an unreadable target is refused by the caller. */
+#ifndef SV_DECODE_TRACEE_H
+#define SV_DECODE_TRACEE_H
+
+#include "model.h"
+
+/* The identity with which the kernel would do the target's call. */
+struct sv_creds {
+	uid_t fsuid;
+	gid_t fsgid;
+	int ngroups;		/* -1 = as the supervisor's */
+	gid_t groups[64];
+	uint64_t caps;		/* effective */
+};
+
+/* One reader per worker: a borrowed descriptor of /proc, no other state. */
+struct sv_tracee {
+	int proc_fd;		/* O_PATH of /proc */
+	int listener;
+	const struct sv_call *call;
+};
+
+/* Copy n bytes at addr. -EFAULT as the kernel would say, -EPERM when the
+ * target hides its memory. */
+int sv_read_mem(const struct sv_tracee *t, uint64_t addr, void *buf, size_t n);
+/* Copy a string, NUL included; returns its length without the NUL,
+ * -ENAMETOOLONG past cap, -EFAULT. */
+int sv_read_str(const struct sv_tracee *t, uint64_t addr, char *buf, size_t cap);
+/* 0 while the kernel still waits for an answer to this call, else -ENOENT. */
+int sv_still_valid(const struct sv_tracee *t);
+
+/* O_PATH descriptors of the task's own: working folder, or descriptor fd. */
+int sv_tracee_cwd(const struct sv_tracee *t);
+int sv_tracee_fd(const struct sv_tracee *t, int fd);
+
+/* From /proc/TID/status. */
+int sv_tracee_umask(const struct sv_tracee *t, mode_t *out);
+int sv_tracee_tgid(const struct sv_tracee *t, pid_t *out);
+int sv_tracee_creds(const struct sv_tracee *t, struct sv_creds *out);
+/* /proc/TID/comm into buf (NUL-terminated); never fails, may be empty. */
+void sv_tracee_comm(const struct sv_tracee *t, char *buf, size_t cap);
+/* Controlling terminal as in proc(5) field 7; 0 = none. */
+int sv_tracee_tty(int proc_fd, pid_t pid, int *tty, pid_t *session);
+
+/* True when pid (a process or a thread) descends from this process. */
+bool sv_in_tree(int proc_fd, pid_t pid);
+
+#endif

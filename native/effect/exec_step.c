@@ -1,0 +1,257 @@
+/* exec_step.c - what a stop means depends on what the task was told before it. */
+#define _GNU_SOURCE
+#include "effect/tracer.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+/* Its fate goes to the caller first, then the task goes its way. */
+static void leave(struct sv_tracer *t, struct sv_task *task, enum sv_exec_outcome outcome,
+		  int err, const char *why, int sig)
+{
+	pid_t tid = task->plan.tid;
+
+	sv_task_report(t, task, outcome, err, why);
+	/* Fails only when it was killed; its status then comes as any other's. */
+	ptrace(PTRACE_DETACH, tid, 0, (unsigned long)sig);
+	sv_task_drop(t, task);
+}
+
+/* A task that cannot be put right must not go on. The kill is told at once, the
+ * task stays on the list until it was reaped. */
+static void end(struct sv_tracer *t, struct sv_task *task, const char *why,
+		const struct sv_exec_seen *seen)
+{
+	struct sv_exec_result r = { .outcome = SV_EXEC_KILLED, .tgid = task->tgid, .why = why };
+
+	if (seen)
+		r.argv = (struct sv_str){ seen->argv, seen->n };
+	kill(task->tgid, SIGKILL);
+	sv_task_state_set(t, task, SV_TASK_KILLED);
+	t->ops->done(t->ctx, &task->plan, &r);
+}
+
+/* Something could not be done to a task: when it is being killed anyway its
+ * status will come, else it must not go on half changed. */
+static void lost(struct sv_tracer *t, struct sv_task *task, int rc)
+{
+	if (rc == -ESRCH)
+		sv_task_state_set(t, task, SV_TASK_LEAVING);
+	else
+		end(t, task, "the registers of a task could not be put back", NULL);
+}
+
+/* In the stop after a call that did not become a program. */
+static void left_call(struct sv_tracer *t, struct sv_task *task, int sig)
+{
+	const struct sv_exec_plan *p = &task->plan;
+	bool ran = task->state == SV_TASK_RUNNING;
+	struct sv_regs regs;
+	int64_t res = 0;
+	int rc = sv_regs_get(p->tid, &regs);
+
+	if (rc == 0) {
+		res = sv_regs_result(&regs);
+		/* Restart codes; what is no errno means that it is far away already. */
+		if (sv_regs_parked(&regs, task->moved ? task->now_nr : p->nr,
+				   task->moved ? task->now_args : p->args) ||
+		    (res <= -512 && res >= -516))
+			ran = false;
+		if (!ran || res >= 0 || res < -4095)
+			res = 0;
+		if (task->moved)
+			rc = task->strayed ? sv_rewrite_unmask(task) :
+			     sv_rewrite_undo(task, !ran, res);
+	}
+	if (rc < 0)
+		lost(t, task, rc);
+	else if (ran)
+		leave(t, task, SV_EXEC_FAILED, (int)-res, NULL, sig);
+	else
+		leave(t, task, SV_EXEC_AGAIN, 0, "the call was interrupted and starts anew", sig);
+}
+
+static void resume(struct sv_task *task, enum __ptrace_request how)
+{
+	ptrace(how, task->plan.tid, 0, 0);
+}
+
+/* rc: 1 = all is in place, 0 = a call must run first, < 0 = it cannot be done. */
+static void steered(struct sv_tracer *t, struct sv_task *task, int rc)
+{
+	if (rc == 1) {
+		task->entered = false;
+		sv_task_state_set(t, task, SV_TASK_RETURNING);
+		resume(task, PTRACE_SYSCALL);
+	} else if (rc == 0) {
+		task->entered = false;
+		sv_task_state_set(t, task, SV_TASK_MAPPING);
+		resume(task, PTRACE_SYSCALL);
+	} else {
+		int undo = sv_rewrite_undo(task, false, rc);
+
+		if (undo < 0)
+			lost(t, task, undo);
+		else
+			leave(t, task, SV_EXEC_FAILED, -rc, NULL, 0);
+	}
+}
+
+static void parked(struct sv_tracer *t, struct sv_task *task)
+{
+	const struct sv_exec_plan *p = &task->plan;
+	int rc = sv_rewrite_park(task);
+
+	if (rc < 0) {
+		leave(t, task, SV_EXEC_AGAIN, 0, "the task was not in its call any more", 0);
+		return;
+	}
+	if (p->kind == SV_PLAN_STEER) {
+		steered(t, task, sv_steer_place(task, &t->areas));
+		return;
+	}
+	rc = sv_rewrite_regs(task, p->new_nr, p->new_args);
+	if (rc < 0) {
+		steered(t, task, rc);
+		return;
+	}
+	sv_task_state_set(t, task, SV_TASK_REWRITTEN);
+	resume(task, PTRACE_SYSCALL);
+}
+
+static void rewritten(struct sv_tracer *t, struct sv_task *task)
+{
+	struct sv_regs regs;
+	int rc = sv_regs_get(task->plan.tid, &regs);
+	int64_t res;
+
+	if (rc == 0)
+		rc = sv_rewrite_disguise(task);
+	if (rc < 0) {
+		lost(t, task, rc);
+		return;
+	}
+	res = sv_regs_result(&regs);
+	leave(t, task, SV_EXEC_FAILED, res < 0 && res >= -4095 ? (int)-res : 0, NULL, 0);
+}
+
+static void syscall_stop(struct sv_tracer *t, struct sv_task *task)
+{
+	int rc = 0;
+
+	if (!task->entered) {
+		task->entered = true;
+		/* Signals were held back until the rewritten call began; in it
+		 * they count. */
+		if (task->state == SV_TASK_REWRITTEN)
+			rc = sv_rewrite_unmask(task);
+		if (rc < 0)
+			lost(t, task, rc);
+		else
+			resume(task, PTRACE_SYSCALL);
+	} else if (task->state == SV_TASK_MAPPING) {
+		steered(t, task, sv_steer_mapped(task, &t->areas));
+	} else if (task->state == SV_TASK_REWRITTEN) {
+		rewritten(t, task);
+	} else {
+		left_call(t, task, 0);
+	}
+}
+
+static void ran(struct sv_tracer *t, struct sv_task *task)
+{
+	struct sv_exec_result r = { .outcome = SV_EXEC_RAN, .tgid = task->tgid };
+	struct sv_exec_seen seen = { .n = 0 };
+	const char *why = "a program was about to run that nobody let go";
+
+	if (task->state == SV_TASK_RUNNING)
+		why = sv_exec_verify(&task->plan, task->tgid, t->ops, t->ctx, &seen);
+	if (!why && task->moved && sv_rewrite_unmask(task) < 0)
+		why = "the signals of a task could not be put back";
+	if (why) {
+		end(t, task, why, &seen);
+		return;
+	}
+	r.argv = (struct sv_str){ seen.argv, seen.n };
+	t->ops->done(t->ctx, &task->plan, &r);
+	ptrace(PTRACE_DETACH, task->tgid, 0, 0);
+	sv_task_drop(t, task);
+}
+
+/* From now on the thread that called execve bears its process's number. */
+static struct sv_task *exec_event(struct sv_tracer *t, pid_t pid)
+{
+	unsigned long was = 0;
+	struct sv_task *task;
+
+	if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &was) < 0)
+		was = (unsigned long)pid;
+	task = sv_task_find(t, (pid_t)was);
+	if (task)
+		task->plan.tid = pid;
+	return task;
+}
+
+static void ended(struct sv_tracer *t, struct sv_task *task)
+{
+	if (task->state != SV_TASK_KILLED)
+		sv_task_report(t, task, SV_EXEC_GONE, 0, "the task ended in its call");
+	sv_task_drop(t, task);
+}
+
+static void stopped(struct sv_tracer *t, struct sv_task *task, int event, int sig)
+{
+	if (task->state == SV_TASK_KILLED)
+		return;		/* a stop from before the kill took effect */
+	if (event == PTRACE_EVENT_EXEC)
+		ran(t, task);
+	else if (event == 0 && sig == (SIGTRAP | 0x80))
+		syscall_stop(t, task);
+	else if (event == PTRACE_EVENT_STOP && sig == SIGTRAP && task->state == SV_TASK_PARKING)
+		parked(t, task);
+	else if (event == 0 || event == PTRACE_EVENT_STOP)
+		/* The interrupt, a signal about to be taken, or a group stop: the
+		 * call is over. Detached, the task takes the signal; one that is
+		 * group-stopped stays so. */
+		left_call(t, task, event == 0 ? sig : 0);
+	else
+		resume(task, PTRACE_CONT);
+}
+
+void sv_step_status(struct sv_tracer *t, pid_t pid, int status)
+{
+	int event = WIFSTOPPED(status) ? status >> 16 : 0;
+	struct sv_task *task;
+	bool thread;
+
+	task = event == PTRACE_EVENT_EXEC ? exec_event(t, pid) : sv_task_find(t, pid);
+	if (!WIFSTOPPED(status)) {
+		thread = task && task->tgid != pid;
+		if (task)
+			ended(t, task);
+		if (!thread)
+			t->ops->child(t->ctx, pid, status);
+	} else if (task) {
+		stopped(t, task, event, WSTOPSIG(status));
+	} else {
+		ptrace(PTRACE_DETACH, pid, 0, event ? 0ul : (unsigned long)WSTOPSIG(status));
+	}
+}
+
+void sv_step_stop(struct sv_tracer *t)
+{
+	while (t->tasks) {
+		struct sv_task *task = t->tasks;
+
+		if (task->state == SV_TASK_QUEUED) {
+			sv_task_answer(t, task->plan.id, -EACCES, 0);
+			sv_task_report(t, task, SV_EXEC_REFUSED, EACCES, "the session ended");
+		} else if (task->state != SV_TASK_KILLED) {
+			end(t, task, "the session ended", NULL);
+		}
+		task->tgid = -1;	/* nobody waits for it */
+		sv_task_drop(t, task);
+	}
+}

@@ -1,0 +1,45 @@
+/* tracer.h - the tracer's own state; private to exec.c (thread, inbox, public
+ * calls), exec_start.c (how a call is taken) and exec_step.c (what its stops mean). */
+#ifndef SV_EFFECT_TRACER_H
+#define SV_EFFECT_TRACER_H
+
+#include "effect/task.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct sv_tracer {
+	int listener;
+	int wake;		/* eventfd: plans, returned calls, stop */
+	int sigchld;
+	bool killable;
+	const struct sv_tracer_ops *ops;
+	void *ctx;
+	pthread_t thread;
+	pthread_mutex_t lock;	/* guards inbox, stop and the tasks' called, call_id */
+	struct sv_task *inbox;	/* newest first */
+	bool stop;
+	atomic_int returning;	/* tasks in SV_TASK_RETURNING */
+	/* The tracer thread changes this list under the lock and reads it without. */
+	struct sv_task *tasks;
+	struct sv_task *ready;	/* waited for another exec of their process; tracer thread */
+	struct sv_areas areas;
+};
+
+/* exec_start.c: all on the tracer thread. */
+int sv_task_answer(struct sv_tracer *t, uint64_t id, int error, uint32_t flags);
+void sv_task_state_set(struct sv_tracer *t, struct sv_task *task, enum sv_task_state to);
+struct sv_task *sv_task_find(struct sv_tracer *t, pid_t tid);
+void sv_task_report(struct sv_tracer *t, struct sv_task *task, enum sv_exec_outcome outcome,
+		    int err, const char *why);
+void sv_task_drop(struct sv_tracer *t, struct sv_task *task);
+/* Keep a plan that is not begun. */
+void sv_task_queue(struct sv_tracer *t, struct sv_task *task);
+void sv_step_start(struct sv_tracer *t, struct sv_task *task);
+void sv_step_called(struct sv_tracer *t, struct sv_task *task);
+
+/* exec_step.c: all on the tracer thread. */
+void sv_step_status(struct sv_tracer *t, pid_t pid, int status);
+void sv_step_stop(struct sv_tracer *t);
+
+#endif

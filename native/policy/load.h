@@ -1,0 +1,43 @@
+/* load.h - what the files that read a blob share while they read it. */
+#ifndef SV_POLICY_LOAD_H
+#define SV_POLICY_LOAD_H
+
+#include "base/mpack.h"
+#include "policy/blob.h"
+
+struct sv_load {
+	struct sv_mp r;
+	struct sv_policy *p;
+	struct sv_str tmp;	/* the private folder, empty = none */
+	struct sv_err *err;
+	const uint8_t *start;
+};
+
+/* All return 0 or a negative errno with l->err filled. */
+int sv_load_damaged(const struct sv_load *l, const char *part);
+int sv_load_memory(const struct sv_load *l);
+/* Writes out a leading 0x01 and keeps the result; refuses NUL bytes. */
+int sv_load_keep(struct sv_load *l, struct sv_str *s);
+/* The same, and it must be an absolute path without ".", ".." or "//". */
+int sv_load_keep_path(struct sv_load *l, struct sv_str *s);
+/* Writes s with the private folder for its leading 0x01 to out; as_glob: escaped.
+ * Returns the length, 0 after a failure. */
+size_t sv_load_tmp(const struct sv_load *l, struct sv_str s, bool as_glob, uint8_t *out, size_t cap);
+/* Frees what sv_load_keep() kept. */
+void sv_load_free_kept(void *owned);
+/* An array of byte strings. *out is the caller's to free, also after a failure. */
+int sv_load_words(struct sv_load *l, struct sv_str **out, int *count);
+/* A zeroed array that is never empty, so that NULL means failure only. */
+void *sv_load_array(size_t n, size_t size);
+/* Order of two byte strings. */
+int sv_load_order(struct sv_str a, struct sv_str b);
+bool sv_load_is_tmp(struct sv_str s);
+bool sv_load_no_nul(struct sv_str s);
+
+/* The parts that say what matches: blob_match.c. */
+int sv_load_paths(struct sv_load *l);
+int sv_load_names(struct sv_load *l);
+int sv_load_argvs(struct sv_load *l);
+int sv_load_floor(struct sv_load *l);
+
+#endif

@@ -1,0 +1,164 @@
+/* supervise.h - THE boundary between Python and C.
+ *
+ * Everything between the two cffi markers is also the cdef that
+ * supervisor/_build_ffi.py hands to cffi, so it holds declarations only.
+ * Bytes go in, bytes and fixed-width structs come out; there are no callbacks.
+ * A call that can fail takes a struct sv_err, fills it and returns a negative
+ * errno (or NULL); it leaves the struct alone on success. */
+#ifndef SV_SUPERVISE_H
+#define SV_SUPERVISE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+/* cffi: begin */
+#define SV_ABI 1
+#define SV_BLOB_VERSION 1
+
+typedef struct sv_session sv_session;
+
+struct sv_err {
+	int32_t code;		/* positive errno */
+	char where[28];		/* the step that failed, for people */
+	char msg[224];		/* a sentence with the fix where there is one */
+};
+
+/* The four decisions, least strict first: the larger of two wins. */
+enum sv_action { SV_ALLOW, SV_STEER, SV_APPROVE, SV_DENY };
+
+/* File operations of the policy language, as bits. */
+enum sv_op {
+	SV_OP_READ = 1,
+	SV_OP_WRITE = 2,
+	SV_OP_CREATE = 4,
+	SV_OP_DELETE = 8,
+	SV_OP_RENAME = 16,
+	SV_OP_METADATA = 32,
+	SV_OP_LIST = 64,
+	SV_OP_EXEC = 128
+};
+
+/* How a syscall is treated by the filter; one per row of the table. */
+enum sv_class {
+	SV_CLASS_ALLOW,		/* stays in the kernel */
+	SV_CLASS_BROKER,	/* notified; done here on pinned objects */
+	SV_CLASS_VERIFY,	/* notified; continued when its registers allow it */
+	SV_CLASS_REFUSE		/* never; errno and the reason stand in the row */
+};
+
+/* How a decision was carried out. */
+enum sv_effect {
+	SV_EFFECT_NONE,
+	SV_EFFECT_CONTINUE,
+	SV_EFFECT_ERRNO,
+	SV_EFFECT_BROKER,
+	SV_EFFECT_REWRITE,
+	SV_EFFECT_KILL
+};
+
+/* Kinds of event in the stream that sv_poll returns. */
+enum sv_event_kind {
+	SV_EVENT_CALL = 1,	/* one decided call */
+	SV_EVENT_EXEC = 2,	/* a program that now runs, verified */
+	SV_EVENT_FAULT = 3	/* something could not be read or verified */
+};
+
+struct sv_row {
+	int32_t nr;
+	int32_t klass;		/* enum sv_class */
+	int32_t err;		/* errno of a refused call */
+	char name[32];
+	char note[160];		/* why; for refused calls the reason */
+};
+
+/* An argument test of the filter: (args[arg] & mask) == value -> klass. */
+struct sv_when {
+	int32_t nr;
+	int32_t arg;
+	uint64_t mask;
+	uint64_t value;
+	int32_t klass;		/* SV_CLASS_ALLOW, _REFUSE or _BROKER (= notify) */
+	int32_t err;
+};
+
+struct sv_facility {
+	int32_t ok;
+	int32_t err;		/* errno of the failing step, 0 when ok */
+	int32_t need;		/* 1 = a run cannot start without it */
+	int32_t value;		/* a version or count where there is one */
+	char name[32];
+	char buys[160];		/* what it is good for, in a sentence */
+	char detail[160];	/* what was found, or the fix */
+};
+
+struct sv_verdict {
+	int32_t action;		/* enum sv_action */
+	int32_t rule;		/* index into the blob's rules, -1 = default */
+	int32_t err;		/* errno shown for a refusal */
+	int32_t matched;	/* how many rules matched */
+	int32_t rules[16];	/* the first of them, strictest first */
+};
+
+struct sv_start {
+	const char *const *argv;	/* NULL-terminated */
+	const char *const *envp;	/* NULL-terminated */
+	const char *cwd;		/* NULL = stay */
+	const char *path;		/* program file; NULL = search argv[0] in PATH of envp */
+	uint32_t degraded;		/* bits of sv_facility indexes waived by the user */
+};
+
+struct sv_status {
+	int32_t running;	/* the main command still runs */
+	int32_t tasks;		/* children that are left below us */
+	int32_t exited;		/* 1 = code is an exit code, 2 = a signal number */
+	int32_t code;
+	int32_t exec_err;	/* errno of the very first execve, 0 = it ran */
+	int32_t halted;		/* sv_kill was called */
+	uint64_t calls;		/* notifications handled */
+	uint64_t denied;
+	uint64_t steered;
+};
+
+int sv_abi(void);
+
+/* The table, for Python's filter compiler and for the docs: row i of n, or
+ * -ENOENT past the end. */
+int sv_row(int i, struct sv_row *out);
+int sv_when(int i, struct sv_when *out);
+
+/* Probe facility i for real; -ENOENT past the end. */
+int sv_facility(int i, struct sv_facility *out);
+
+/* Fork: the parent becomes the guardian (never returns, exits with the
+ * supervisor's status, ends the tree if the supervisor dies); returns 0 in the
+ * child. Call it before any thread exists. */
+int sv_guard(struct sv_err *err);
+
+/* tmp is the session's private folder ("" = none); it is put where the blob's
+ * patterns start with byte 0x01. */
+sv_session *sv_open(const uint8_t *blob, size_t len, const char *tmp, struct sv_err *err);
+int sv_spawn(sv_session *s, const struct sv_start *start, struct sv_err *err);
+/* Events as consecutive msgpack arrays; waits up to timeout_ms for the first.
+ * Returns bytes written, 0 = none came, or the session's state changed. */
+int64_t sv_poll(sv_session *s, uint8_t *buf, size_t cap, int timeout_ms);
+int sv_status(sv_session *s, struct sv_status *out);
+/* sig 0: end the whole tree now. Otherwise: send sig to the main command. */
+int sv_kill(sv_session *s, int sig);
+void sv_close(sv_session *s);
+
+/* One question to the matcher, without a session. op is one or more enum
+ * sv_op bits. For SV_OP_EXEC argv may be given (NUL-separated, argc strings);
+ * name is the program as called, path its true path. */
+int sv_decide(const uint8_t *blob, size_t len, const char *tmp, uint32_t op,
+	      const uint8_t *path, size_t path_len, const uint8_t *name, size_t name_len,
+	      const uint8_t *argv, size_t argv_len, struct sv_verdict *out, struct sv_err *err);
+/* cffi: end */
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+#endif

@@ -1,0 +1,148 @@
+/* table.c - table.def made into rows, and the filter's argument tests. */
+#include "syscalls/table.h"
+
+#include "syscalls/nr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <linux/sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
+
+/* ROLES(...) takes one to five roles; the rest is SV_ROLE_NONE. */
+#define R1(a) { SV_ROLE_##a }
+#define R2(a, b) { SV_ROLE_##a, SV_ROLE_##b }
+#define R3(a, b, c) { SV_ROLE_##a, SV_ROLE_##b, SV_ROLE_##c }
+#define R4(a, b, c, d) { SV_ROLE_##a, SV_ROLE_##b, SV_ROLE_##c, SV_ROLE_##d }
+#define R5(a, b, c, d, e) { SV_ROLE_##a, SV_ROLE_##b, SV_ROLE_##c, SV_ROLE_##d, SV_ROLE_##e }
+#define PICK(_1, _2, _3, _4, _5, m, ...) m
+#define ROLES(...) PICK(__VA_ARGS__, R5, R4, R3, R2, R1, 0)(__VA_ARGS__)
+
+#define A(n) { __NR_##n, #n, "", SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
+#define N(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
+#define X(n, e, why) { __NR_##n, #n, why, SV_CLASS_REFUSE, SV_HOW_none, e, 0, { 0 } },
+#define S(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_signal, 0, 0, { SV_ROLE_PID } },
+#define V(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_##h, 0, 0, r },
+#define B(n, h, p, r, why) { __NR_##n, #n, why, SV_CLASS_BROKER, SV_HOW_##h, 0, p, r },
+
+static const struct sv_syscall rows[] = {
+#include "syscalls/table.def"
+};
+
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+#define BIT_REFUSED(n, a, bit) { __NR_##n, a, bit, bit, SV_CLASS_REFUSE, EPERM }
+#define NAMESPACES(n) \
+	BIT_REFUSED(n, 0, CLONE_NEWNS), BIT_REFUSED(n, 0, CLONE_NEWCGROUP), \
+	BIT_REFUSED(n, 0, CLONE_NEWUTS), BIT_REFUSED(n, 0, CLONE_NEWIPC), \
+	BIT_REFUSED(n, 0, CLONE_NEWUSER), BIT_REFUSED(n, 0, CLONE_NEWPID), \
+	BIT_REFUSED(n, 0, CLONE_NEWNET)
+#define WORD 0xffffffffULL
+#define IOCTL_REFUSED(cmd, e) { __NR_ioctl, 1, WORD, cmd, SV_CLASS_REFUSE, e }
+#define PRCTL_IS(opt, k, e) { __NR_prctl, 0, WORD, opt, k, e }
+#define SELF_ALLOWED(n) { __NR_##n, 0, WORD, 0, SV_CLASS_ALLOW, 0 }
+
+/* Masks look at the low 32 bits of int arguments only: the kernel drops the
+ * rest, and a comparison of all 64 was another product's bypass. */
+static const struct sv_when whens[] = {
+	/* an O_PATH descriptor carries no right and cannot be injected */
+	{ __NR_open, 1, O_PATH, O_PATH, SV_CLASS_ALLOW, 0 },
+	{ __NR_openat, 2, O_PATH, O_PATH, SV_CLASS_ALLOW, 0 },
+	/* sendto(2) without an address */
+	{ __NR_sendto, 4, ~0ULL, 0, SV_CLASS_ALLOW, 0 },
+	/* pid 0 is the caller itself */
+	SELF_ALLOWED(prlimit64), SELF_ALLOWED(sched_setaffinity), SELF_ALLOWED(sched_setscheduler),
+	SELF_ALLOWED(sched_setparam), SELF_ALLOWED(sched_setattr), SELF_ALLOWED(move_pages),
+	SELF_ALLOWED(migrate_pages),
+	NAMESPACES(clone), NAMESPACES(unshare), BIT_REFUSED(unshare, 0, 0x80 /* CLONE_NEWTIME */),
+	{ __NR_socketpair, 1, 0xf, SOCK_DGRAM, SV_CLASS_REFUSE, EOPNOTSUPP },
+	/* typing into the terminal: TIOCSTI TIOCLINUX TIOCCONS TIOCSETD */
+	IOCTL_REFUSED(0x5412, EPERM), IOCTL_REFUSED(0x541c, EPERM), IOCTL_REFUSED(0x541d, EPERM),
+	IOCTL_REFUSED(0x5423, EPERM),
+	/* inode flags need no write access: FS_IOC_SETFLAGS (both widths),
+	 * FS_IOC_FSSETXATTR, FS_IOC_SETVERSION (both widths), FS_IOC_ENABLE_VERITY */
+	IOCTL_REFUSED(0x40086602, EPERM), IOCTL_REFUSED(0x40046602, EPERM),
+	IOCTL_REFUSED(0x401c5820, EPERM), IOCTL_REFUSED(0x40087602, EPERM),
+	IOCTL_REFUSED(0x40047602, EPERM), IOCTL_REFUSED(0x40806685, EPERM),
+	/* SIOC*: network interfaces */
+	{ __NR_ioctl, 1, 0xffffff00ULL, 0x8900, SV_CLASS_REFUSE, EPERM },
+	/* a target that hid its memory could not be supervised: said to have
+	 * worked, as programs that ask for it give up otherwise */
+	PRCTL_IS(PR_SET_DUMPABLE, SV_CLASS_REFUSE, 0),
+	PRCTL_IS(PR_SET_MM, SV_CLASS_REFUSE, EPERM),
+	/* both only ever take capabilities away from the tree */
+	PRCTL_IS(PR_CAPBSET_DROP, SV_CLASS_REFUSE, EPERM),
+	PRCTL_IS(PR_SET_SECUREBITS, SV_CLASS_REFUSE, EPERM),
+};
+
+enum { WHENS = sizeof(whens) / sizeof(whens[0]) };
+
+static int16_t index_of[NR_MAX];
+static bool ready;
+static bool scoped;
+
+void sv_table_init(void)
+{
+	int i;
+
+	if (ready)
+		return;
+	for (i = 0; i < NR_MAX; i++)
+		index_of[i] = -1;
+	for (i = 0; i < ROWS; i++)
+		if (rows[i].nr >= 0 && rows[i].nr < NR_MAX)
+			index_of[rows[i].nr] = (int16_t)i;
+#ifdef SYS_landlock_create_ruleset
+	scoped = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >=
+		 LANDLOCK_ABI_SCOPES;
+#endif
+	ready = true;
+}
+
+const struct sv_syscall *sv_table_find(int nr)
+{
+	if (nr < 0 || nr >= NR_MAX || index_of[nr] < 0)
+		return NULL;
+	return &rows[index_of[nr]];
+}
+
+/* The class in force here: signals need a notification where the kernel has no
+ * Landlock scope to bound them. */
+static enum sv_class effective(const struct sv_syscall *row)
+{
+	if (row->how == SV_HOW_signal && !scoped)
+		return row->nr == __NR_pidfd_send_signal ? SV_CLASS_REFUSE : SV_CLASS_VERIFY;
+	return row->klass;
+}
+
+int sv_row(int i, struct sv_row *out)
+{
+	const struct sv_syscall *row;
+
+	sv_table_init();
+	if (i < 0 || i >= ROWS)
+		return -ENOENT;
+	row = &rows[i];
+	memset(out, 0, sizeof(*out));
+	out->nr = row->nr;
+	out->klass = effective(row);
+	out->err = out->klass == SV_CLASS_REFUSE && !row->err ? EPERM : row->err;
+	snprintf(out->name, sizeof(out->name), "%s", row->name);
+	snprintf(out->note, sizeof(out->note), "%s", row->note);
+	return 0;
+}
+
+int sv_when(int i, struct sv_when *out)
+{
+	if (i < 0 || i >= WHENS)
+		return -ENOENT;
+	*out = whens[i];
+	return 0;
+}

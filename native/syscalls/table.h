@@ -1,0 +1,52 @@
+/* table.h - what the core knows about each syscall.
+ *
+ * One row per syscall (table.def), read-only after sv_table_init(). The filter
+ * compiler, the decoder, the dispatcher, the command line and the docs all
+ * read these rows; nobody keeps a second list. */
+#ifndef SV_SYSCALLS_TABLE_H
+#define SV_SYSCALLS_TABLE_H
+
+#include "model.h"
+
+/* What one argument is. */
+enum sv_role {
+	SV_ROLE_NONE,
+	SV_ROLE_DIRFD, SV_ROLE_PATH, SV_ROLE_PATH_OR_NULL,
+	SV_ROLE_DIRFD2, SV_ROLE_PATH2,
+	SV_ROLE_TEXT,		/* a symlink's text: bytes, not a path to resolve */
+	SV_ROLE_FD,		/* an open descriptor is the object itself */
+	SV_ROLE_OFLAGS, SV_ROLE_FLAGS, SV_ROLE_MODE, SV_ROLE_DEV,
+	SV_ROLE_HOW, SV_ROLE_SIZE, SV_ROLE_LENGTH,
+	SV_ROLE_OWNER, SV_ROLE_GROUP,
+	SV_ROLE_TIMES_UTIMBUF, SV_ROLE_TIMES_TIMEVAL, SV_ROLE_TIMES_TIMESPEC,
+	SV_ROLE_ARGV, SV_ROLE_ENVP,
+	SV_ROLE_PID, SV_ROLE_WHICH
+};
+
+/* Which handler carries the call out; the dispatcher maps it to a function. */
+enum sv_how {
+	SV_HOW_none,
+	SV_HOW_open, SV_HOW_mkdir, SV_HOW_mknod, SV_HOW_unlink, SV_HOW_rename,
+	SV_HOW_link, SV_HOW_symlink, SV_HOW_chmod, SV_HOW_chown, SV_HOW_utime,
+	SV_HOW_truncate, SV_HOW_exec,
+	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_network, SV_HOW_signal
+};
+
+struct sv_syscall {
+	int nr;
+	const char *name;
+	const char *note;
+	enum sv_class klass;
+	enum sv_how how;
+	int err;
+	uint64_t preset;
+	uint8_t roles[SV_ARGS];
+};
+
+/* Builds the index and asks the kernel once what Landlock can bound. Call it
+ * before threads exist; further calls do nothing. */
+void sv_table_init(void);
+/* The row of a number, NULL when the table has none. */
+const struct sv_syscall *sv_table_find(int nr);
+
+#endif

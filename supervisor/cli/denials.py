@@ -1,0 +1,204 @@
+"""Tells denials on stderr: at once, three lines each, repeats folded."""
+
+from __future__ import annotations
+
+import errno
+
+from supervisor.run.events import (
+    DENY,
+    FAULT,
+    OP_EXEC,
+    STEER,
+    escape,
+    op_names,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from supervisor.cli.output import Stderr
+    from supervisor.policy.blob import RuleInfo
+    from supervisor.run.events import Event
+    from supervisor.run.session import Outcome
+
+LIVE = 20
+"""Distinct denials that are told as they come; the others are counted."""
+_KEYS = 4096
+_SHELL_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./")
+
+Key = tuple[int, bytes, int]
+
+
+class Denials:
+    """A follower of a run that tells what was denied.
+
+    Equal denials (rule, path, syscall) are told once and counted; a summary
+    follows at the end. It keeps some thousand of them, never more.
+    """
+
+    def __init__(
+        self,
+        stderr: Stderr,
+        *,
+        rule: Callable[[int], RuleInfo | None],
+        call_name: Callable[[int], str],
+        as_json: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        """Prepare to tell.
+
+        Args:
+            stderr: where to.
+            rule: what a rule's number stands for; None for the default.
+            call_name: names a syscall.
+            as_json: JSON lines instead of sentences.
+            verbose: tell steered calls too.
+        """
+        self._stderr = stderr
+        self._rule = rule
+        self._call_name = call_name
+        self._json = as_json
+        self._verbose = verbose
+        self._counts: dict[Key, int] = {}
+        self._told: dict[Key, Event] = {}
+        self._beyond = 0
+
+    def events(self, batch: Sequence[Event]) -> None:
+        """Tell what is new in a batch and count the rest."""
+        for event in batch:
+            if event.action == DENY or event.kind == FAULT:
+                self._take(event)
+            elif self._verbose and event.action == STEER:
+                where = quoted(event.path2)
+                self._stderr.say(f"steered {self._what(event)} to {where}  {_who(event)}")
+
+    def tick(self) -> None:
+        """Nothing waits here."""
+
+    def started(self, pid: int) -> None:
+        """Nothing to tell."""
+
+    def ended(self, outcome: Outcome) -> None:  # noqa: ARG002 - a follower's signature
+        """Sum up what was folded."""
+        for key, event in self._told.items():
+            count = self._counts[key]
+            if count > 1 and self._json:
+                self._stderr.write(self._line(event, count))
+            elif count > 1:
+                self._stderr.say(f"denied {self._what(event)} x{count}")
+        hidden = {key: n for key, n in self._counts.items() if key not in self._told}
+        calls = sum(hidden.values()) + self._beyond
+        if calls and self._json:
+            self._stderr.write(f'{{"event": "denied-more", "count": {calls}}}\n')
+        elif calls:
+            kinds = f"{len(hidden)}{'+' if self._beyond else ''}"
+            text = f"and {calls} more denials of {kinds} other kinds"
+            self._stderr.say(f"{text}: see `supervise log --denied`")
+
+    def _take(self, event: Event) -> None:
+        key = (event.rule, event.path, event.nr)
+        if key in self._counts:
+            self._counts[key] += 1
+            return
+        if len(self._counts) >= _KEYS:
+            self._beyond += 1
+            return
+        self._counts[key] = 1
+        if len(self._told) < LIVE:
+            self._told[key] = event
+            self._stderr.write(self._line(event, 1) if self._json else self._sentences(event))
+
+    def _what(self, event: Event) -> str:
+        return f"{self._call_name(event.nr)} {quoted(event.path)} for {op_names(event.ops)}"
+
+    def _sentences(self, event: Event) -> str:
+        paint = self._stderr.paint
+        verb = "denied" if event.err else "would deny"
+        result = f" = -1 {errno_name(event.err)}" if event.err else ""
+        first = f"supervise: {paint('red', verb)} {self._what(event)}{result}  {_who(event)}\n"
+        rule = self._rule(event.rule)
+        if event.kind == FAULT:
+            why = f"fault: {escape(event.detail)}"
+        elif rule is None:
+            why = "default: nothing allows it"
+        else:
+            why = f"{escape(rule.id.encode())} ({escape(rule.src.encode())})"
+            why += f": {escape(rule.say.encode())}" if rule.say else ""
+        hint = f"  {paint('cyan', 'hint:')} {fix(event)}\n"
+        return f"{first}  rule  {why}\n{hint}"
+
+    def _line(self, event: Event, count: int) -> str:
+        import json
+
+        rule = self._rule(event.rule)
+        value = {
+            "event": "denied",
+            "call": self._call_name(event.nr),
+            "path": escape(event.path),
+            "ops": op_names(event.ops),
+            "errno": errno_name(event.err),
+            "comm": escape(event.comm),
+            "pid": event.tid,
+            "rule": rule.id if rule else "",
+            "src": rule.src if rule else "",
+            "say": rule.say if rule else "",
+            "detail": escape(event.detail) if event.kind == FAULT else "",
+            "count": count,
+        }
+        return json.dumps(value, sort_keys=True) + "\n"
+
+
+def fix(event: Event) -> str:
+    """Say how to find out more, and where a flag would help, which.
+
+    A rule that denies cannot be overruled by one that allows, so the flag is
+    named only where no rule allowed the call.
+
+    Args:
+        event: the denial.
+    """
+    path = shell_word(event.path)
+    ops = op_names(event.ops).replace("+", ",")
+    if event.ops & OP_EXEC:
+        ask = f"supervise policy explain --exec {path}"
+    else:
+        ask = f"supervise policy explain --path {path} --op {ops}"
+    if event.rule >= 0 or event.kind == FAULT:
+        return f"`{ask}` tells what decides this"
+    suffix = "" if ops == "read" and b":" not in event.path else f":{ops}"
+    return f"`{ask}`, or allow once with `--allow-path {path}{suffix}`"
+
+
+def quoted(data: bytes) -> str:
+    """Show a path between double quotes, every byte of it visible.
+
+    Args:
+        data: the path.
+    """
+    return '"' + escape(data, '"') + '"'
+
+
+def shell_word(data: bytes) -> str:
+    """Write bytes as one word of a shell's command line, printable.
+
+    Args:
+        data: any bytes.
+    """
+    text = escape(data, "'")
+    if data and _SHELL_SAFE.issuperset(text):
+        return text
+    return f"$'{text}'" if "\\" in text else f"'{text}'"
+
+
+def errno_name(number: int) -> str:
+    """Name an errno, such as EACCES; an unknown one shows as a number.
+
+    Args:
+        number: the errno, 0 for none.
+    """
+    return errno.errorcode.get(number, str(number)) if number else ""
+
+
+def _who(event: Event) -> str:
+    return f"[{escape(event.comm)} {event.tid}]"

@@ -1,0 +1,52 @@
+"""``supervise run --dry-run``: what would be enforced, with nothing run."""
+
+from __future__ import annotations
+
+from supervisor import native
+from supervisor.audit.record import sha256
+from supervisor.cli.output import out, out_json, table
+from supervisor.errors import SupervisorError
+from supervisor.policy.blob import read_rules
+from supervisor.run.events import ACTIONS, escape, name_of, op_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from supervisor.policy.cache import Entry
+
+
+def show(entry: Entry, command: Sequence[bytes], *, as_json: bool) -> int:
+    """Print the compiled policy and what the machine lacks for it.
+
+    Args:
+        entry: the compiled policy.
+        command: what would be run.
+        as_json: print JSON.
+
+    Returns:
+        0, or 125 where a run could not start on this machine.
+    """
+    missing = [item for item in native.facilities() if item.need and not item.ok]
+    rules = read_rules(entry.blob)
+    facts = {
+        "command": [escape(word) for word in command],
+        "policy": entry.name,
+        "sha256": sha256(entry.blob).hexdigest(),
+        "mode": "observe" if entry.observe else "enforce",
+        "private_tmp": entry.needs_tmp,
+        "sources": [f"{name} {digest}" for name, _, digest in entry.sources],
+        "missing": [item.name for item in missing],
+    }
+    if as_json:
+        rows = [{key: getattr(rule, key) for key in rule.__slots__} for rule in rules]
+        out_json({**facts, "rules": rows})
+    else:
+        for key, value in facts.items():
+            shown = value if isinstance(value, list) else [value]
+            out("".join(f"{key:<12} {item}\n" for item in shown))
+        out("\n")
+        lines = [(name_of(ACTIONS, r.action), r.id, op_names(r.ops), r.src) for r in rules]
+        out(table([("ACTION", "RULE", "OPERATIONS", "SOURCE"), *lines]))
+        out("everything else is denied\n")
+    return SupervisorError("").exit_code if missing else 0

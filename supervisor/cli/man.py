@@ -1,0 +1,128 @@
+"""Writes docs/man/supervise.1 from the parser; ``python -m supervisor.cli.man [FILE]``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from supervisor import __version__
+from supervisor.cli.parser import (
+    DESCRIPTION,
+    ENVIRONMENT,
+    EXIT_CODES,
+    LEAVES,
+    OTHER_EXIT_CODES,
+    actions,
+    build,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+DATE = "2026-11-21"
+"""Date on the page; set by hand with a release, so that the page is reproducible."""
+
+EXAMPLES = (
+    ("supervise -- make test", "run the tests of a project under the default policy"),
+    (
+        "supervise -p read-only --allow-path ./out:write,create -- python3 build.py",
+        "start from a stricter policy and allow one folder",
+    ),
+    ("supervise --mode observe -- ./install.sh", "see what would be denied, and deny nothing"),
+    ("supervise policy explain --path ~/.ssh/id_rsa --op read", "ask why"),
+    ("supervise log --denied", "read what the last run was denied"),
+)
+
+
+def roff(text: str) -> str:
+    """Escape text for roff.
+
+    Args:
+        text: plain text; a line of it never becomes a request.
+    """
+    text = text.replace("\\", "\\(rs").replace("-", "\\-").replace("'", "\\(aq")
+    text = text.replace("^", "\\(ha").replace("~", "\\(ti").replace("`", "\\(ga")
+    return "\n".join("\\&" + line if line.startswith(".") else line for line in text.split("\n"))
+
+
+def page() -> str:
+    """Write the whole page."""
+    out = [
+        f'.TH SUPERVISE 1 "{DATE}" "supervise {__version__}" "User Commands"',
+        ".nh",
+        ".ad l",
+        ".SH NAME",
+        "supervise \\- run a program tree under one policy",
+        ".SH SYNOPSIS",
+        ".B supervise",
+        f"{roff('[run] [OPTIONS] [--] COMMAND [ARG...]')}",
+    ]
+    for name in LEAVES:
+        if name != ("run",):
+            out += [".br", f".B {roff(' '.join(('supervise', *name)))}", roff(_operands(name))]
+    out += [".SH DESCRIPTION", roff(DESCRIPTION), ".SH OPTIONS", *_flags(("run",))]
+    out.append(".SH SUBCOMMANDS")
+    for name, leaf in LEAVES.items():
+        if name != ("run",):
+            out += [f".SS {roff(' '.join((*name, _operands(name))).rstrip())}"]
+            out += [roff(leaf.summary[0].upper() + leaf.summary[1:] + "."), *_flags(name)]
+    out += [".SH EXIT STATUS", "Of a run:", *_terms(EXIT_CODES)]
+    out += [".PP", "Of the other subcommands:", *_terms(OTHER_EXIT_CODES)]
+    out += [".SH ENVIRONMENT", *_terms(ENVIRONMENT)]
+    out.append(".SH EXAMPLES")
+    out += _terms(EXAMPLES)
+    return "\n".join(line for line in out if line) + "\n"
+
+
+def invocation(action: argparse.Action) -> str:
+    """Write how an option is given, such as ``-p, --policy NAME|FILE``.
+
+    Args:
+        action: an option of a parser.
+    """
+    names = ", ".join(action.option_strings)
+    if action.nargs == 0:
+        return names
+    if action.choices is not None:
+        return f"{names} {'|'.join(map(str, action.choices))}"
+    shown = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    return f"{names} {shown}"
+
+
+def _operands(name: tuple[str, ...]) -> str:
+    words = []
+    for action in actions(build(name)):
+        if not action.option_strings:
+            shown = action.metavar if isinstance(action.metavar, str) else ""
+            shown = shown or "|".join(map(str, action.choices or (action.dest,)))
+            shown += "..." if action.nargs == "+" else ""
+            words.append(f"[{shown}]" if action.nargs == "?" else shown)
+    return " ".join(words)
+
+
+def _flags(name: tuple[str, ...]) -> list[str]:
+    rows = [
+        (invocation(action), str(action.help or ""))
+        for action in actions(build(name))
+        if action.option_strings
+    ]
+    return _terms(rows)
+
+
+def _terms(rows: Iterable[tuple[str, str]]) -> list[str]:
+    return [line for left, right in rows for line in (".TP", f".B {roff(left)}", roff(right))]
+
+
+def main() -> int:
+    """Write the page to the file named on the command line, or to stdout."""
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(page(), encoding="utf-8")
+    else:
+        sys.stdout.write(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

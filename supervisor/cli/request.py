@@ -1,0 +1,186 @@
+"""Which policy a command line asks for, and its compiled form: from the cache or made now."""
+
+from __future__ import annotations
+
+import os
+
+from supervisor import __version__
+from supervisor.errors import SupervisorError
+from supervisor.policy import cache, packs, trust
+from supervisor.policy.context import Context
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from supervisor.policy.cache import Entry
+    from supervisor.policy.schema import Policy
+
+    Protected = tuple[bytes, bool, bool]
+
+OWN_FILE = ".supervise.yaml"
+"""A project's policy: used unasked only where ``supervise policy trust`` named it."""
+
+
+class Request:
+    """What the flags -p, --set, --allow-path and --mode ask for, here and now."""
+
+    def __init__(
+        self,
+        policies: Sequence[str] = (),
+        *,
+        sets: Sequence[tuple[str, str]] = (),
+        allow: Sequence[tuple[str, tuple[str, ...]]] = (),
+        mode: str = "",
+        protect: Sequence[Protected] = (),
+    ) -> None:
+        """Collect a request.
+
+        Args:
+            policies: packs and files; none means the defaults.
+            sets: variables and values.
+            allow: paths and the operations to allow on them.
+            mode: enforce, observe, or "" for what the policy says.
+            protect: further paths to keep the command away from.
+        """
+        self.environ: Mapping[bytes, bytes] = dict(os.environb)
+        self.context = Context.current(self.environ)
+        self.state = trust.state_folder(self.environ, self.context.home)
+        self.own = b""
+        self.mode = mode
+        self.sets = dict(sets)
+        self.inline = self._allow(allow)
+        self.names = tuple(policies) or self._defaults()
+        self.folder = cache.folder_of(self.environ, self.context.home)
+        self.protected = (*_protected(self.folder, self.state), *protect)
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, protect: Sequence[Protected] = ()) -> Request:
+        """Read the flags that parser adds for policies.
+
+        Args:
+            args: parsed command line.
+            protect: further paths to keep the command away from.
+        """
+        mode: str = getattr(args, "mode", None) or ""
+        return cls(args.policy, sets=args.set, allow=args.allow_path, mode=mode, protect=protect)
+
+    def _defaults(self) -> tuple[str, ...]:
+        """A trusted project file comes before the user's own policy, and that before ours."""
+        if not self.environ.get(b"SUPERVISE_POLICY") and self.context.cwd:
+            own = os.path.join(self.context.cwd, os.fsencode(OWN_FILE))
+            digest = cache._file_digest(os.fsdecode(own))  # noqa: SLF001
+            if digest and trust.is_trusted(self.state, own, digest):
+                self.own = own
+                return (os.fsdecode(own),)
+        return packs.default_names(self.environ, self.context.home)
+
+    def _allow(self, allow: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[tuple[str, bytes], ...]:
+        """Write --allow-path as a policy; the paths come in as variables, so as literal text."""
+        if not allow:
+            return ()
+        lines = ["version: 1", "name: allow-path", "files:"]
+        for i, (path, ops) in enumerate(allow, 1):
+            name = f"allow-path-{i}"
+            true = os.path.realpath(os.path.join(os.fsdecode(self.context.cwd), path))
+            self.sets[name] = true
+            below = "/**" if os.path.isdir(true) else ""
+            words = "all" if "all" in ops else f"[{', '.join(ops)}]"
+            lines.append(f'  - {{id: {name}, allow: {words}, paths: ["${{{name}}}{below}"]}}')
+        return (("--allow-path", "\n".join([*lines, ""]).encode()),)
+
+    def load(self) -> Policy:
+        """Read, check and merge the policies, without the cache.
+
+        Raises:
+            PolicyError: something is wrong with them.
+            UsageError: a --set names an unknown variable.
+        """
+        from supervisor.policy.merge import load_policy
+
+        return load_policy(
+            self.names,
+            context=self.context,
+            sets=self.sets,
+            mode=self.mode,
+            inline=self.inline,
+        )
+
+    def compiled(self) -> Entry:
+        """Get the compiled policy: from the cache where that is still true.
+
+        Raises:
+            PolicyError: something is wrong with the policies.
+            SupervisorError: a part of this machine is missing.
+        """
+        from supervisor import native
+
+        key = cache.request_key(
+            self.names,
+            self.context,
+            version=__version__,
+            machine=cache.fingerprint(native.fingerprint()),
+            sets=self.sets,
+            mode=self.mode,
+            inline=self.inline,
+            protected=self.protected,
+        )
+        entry = cache.lookup(self.folder, key, self.environ) or self._compile(key)
+        self._check_trust(entry)
+        return entry
+
+    def _compile(self, key: str) -> Entry:
+        from supervisor import native
+        from supervisor.policy.blob import encode
+        from supervisor.policy.bpf import build_filter
+        from supervisor.policy.compile import FLAG_TMP, compile_policy
+
+        policy = self.load()
+        sources = tuple((source.file, source.path, source.sha256) for source in policy.sources)
+        files = tuple(
+            (os.path.realpath(os.fsencode(path)), False, False) for _, path, _ in sources if path
+        )
+        compiled = compile_policy(
+            policy,
+            filter=build_filter(native.rows(), native.whens()),
+            protected=(*self.protected, *files),
+        )
+        try:
+            blob = encode(compiled)
+        except ValueError as problem:
+            raise SupervisorError(f"the policy is too large: {problem}") from problem
+        entry = cache.Entry(
+            blob=blob,
+            name=policy.name,
+            env=(policy.env.keep, policy.env.drop, policy.env.values),
+            sources=sources,
+            needs_tmp=bool(compiled.flags & FLAG_TMP),
+            observe=policy.observe,
+        )
+        if self.folder:
+            cache.store(self.folder, key, entry, self.environ, policy.used_env)
+        return entry
+
+    def _check_trust(self, entry: Entry) -> None:
+        """The project's file may have changed between the look at it and its reading."""
+        if not self.own:
+            return
+        read = {path: digest for _, path, digest in entry.sources}
+        digest = read.get(os.fsdecode(self.own), "")
+        if not trust.is_trusted(self.state, self.own, digest):
+            raise SupervisorError(f"{OWN_FILE} was changed while it was read")
+
+
+def _protected(folder: bytes, state: bytes) -> tuple[Protected, ...]:
+    """Our own code and policies cannot be changed, our records not even be seen."""
+    package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    found = [
+        (os.fsencode(package), True, False),
+        (os.path.realpath(os.fsencode(packs.packs_folder())), True, False),
+    ]
+    if folder:
+        found.append((folder, True, False))
+    if state:
+        found.append((state, True, True))
+    return tuple(found)

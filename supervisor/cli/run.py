@@ -1,0 +1,364 @@
+"""``supervise run``: a command under a policy."""
+
+from __future__ import annotations
+
+import os
+
+from supervisor import __version__
+from supervisor.cli.output import Stderr, out, want_colour
+from supervisor.cli.parser import COMMANDS, SHORT_HELP, split_command, version
+from supervisor.cli.request import Request
+from supervisor.errors import SessionError, SupervisorError, UsageError
+from supervisor.policy.environ import apply_env
+from supervisor.run.session import Plan
+from supervisor.run.session import run as run_session
+from supervisor.run.status import exec_failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping, Sequence
+
+    from supervisor.audit.writer import AuditTrail, LogFile
+    from supervisor.cli.parser import Parser
+    from supervisor.policy.blob import RuleInfo
+    from supervisor.policy.cache import Entry
+    from supervisor.run.events import Event
+    from supervisor.run.session import Follower, Outcome
+
+    Runner = Callable[[Plan, Sequence[Follower]], Outcome]
+
+
+def run(parser: Parser, words: Sequence[str], *, named: bool, runner: Runner = run_session) -> int:
+    """Run a command line.
+
+    Args:
+        parser: parser of ``run``.
+        words: what stands behind ``supervise [run]``.
+        named: the word ``run`` was given.
+        runner: runs the plan; tests bring their own.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SupervisorError: the command did not run, or its record could not be kept.
+    """
+    head, command, dashed = split_command(parser, words)
+    args = parser.parse_args(head)
+    if args.short_help or args.help or args.version:
+        text = SHORT_HELP if args.short_help else parser.format_help()
+        out(version() + "\n" if args.version else text)
+        return 0
+    if not command:
+        raise UsageError("no command was given", hint="supervise [OPTIONS] -- COMMAND [ARG...]")
+    if head and not dashed and not named and command[0] in COMMANDS:
+        raise UsageError(
+            f"`{command[0]}` is a subcommand and must be the first word",
+            hint=f"to run a program of that name: supervise ... -- {command[0]}",
+        )
+    return _Run(args, command).go(runner)
+
+
+class _Run:
+    """One run of one command line."""
+
+    def __init__(self, args: argparse.Namespace, command: Sequence[str]) -> None:
+        self.args = args
+        self.command = [os.fsencode(word) for word in command]
+        self.session = os.urandom(8).hex()
+        self.stderr = Stderr(colour=want_colour(args.color, os.environ, 2))
+        self.status = _StatusLines(args.status_fd, self.session)
+        self.audit_path = os.path.realpath(args.audit) if args.audit else ""
+
+    def go(self, runner: Runner) -> int:
+        code = SupervisorError("").exit_code
+        try:
+            code = self._go(runner)
+        except SupervisorError as error:
+            code = error.exit_code
+            raise
+        finally:
+            self.status.finished(code)
+        return code
+
+    def _go(self, runner: Runner) -> int:
+        protect = ((os.fsencode(self.audit_path), False, False),) if self.audit_path else ()
+        request = Request.of(self.args, protect)
+        entry = request.compiled()
+        if self.args.dry_run:
+            from supervisor.cli.dryrun import show
+
+            return show(entry, self.command, as_json=self.args.json)
+        lookup = Lookup(entry.blob)
+        trail = self._trail(request, entry, lookup)
+        followers: list[Follower] = [self.status, *([trail] if trail else [])]
+        if not self.args.quiet:
+            followers.append(LazyDenials(self.stderr, lookup, self.args))
+        plan = Plan(
+            self.command,
+            entry.blob,
+            lambda tmp: apply_env(entry.env, request.environ, tmp),
+            private_tmp=entry.needs_tmp,
+            degraded=degraded_bits(self.args.allow_degraded),
+            timeout=self.args.timeout,
+            wait_all=self.args.wait_all,
+            fail_on_deny=self.args.fail_on_deny,
+        )
+        try:
+            outcome = runner(plan, followers)
+        except BaseException as error:
+            if trail is not None:
+                _close_after(trail, error)
+            raise
+        self._tell_end(outcome)
+        return outcome.code
+
+    def _trail(self, request: Request, entry: Entry, lookup: Lookup) -> AuditTrail | None:
+        from supervisor.audit import writer
+        from supervisor.audit.record import sha256
+
+        torn = 0
+        if self.audit_path:
+            log, torn = writer.open_or_create(self.audit_path)
+        elif (default := self._default_log(request)) is not None:
+            log = default
+        else:
+            return None
+        trail = writer.AuditTrail(
+            log,
+            self.session,
+            {"name": entry.name, "sha256": sha256(entry.blob).hexdigest()},
+            call_name=lookup.call,
+            rule=lookup.id_and_source,
+        )
+        trail.begin(start_action(self.command, entry, self.args.allow_degraded), torn)
+        return trail
+
+    def _default_log(self, request: Request) -> LogFile | None:
+        from supervisor.audit import writer
+
+        folder = writer.state_folder(request.environ)
+        try:
+            if not folder:
+                raise OSError(0, "HOME is not set")
+            return writer.create_default(folder, self.session)
+        except OSError as problem:
+            if not self.args.quiet:
+                self.stderr.say(
+                    f"{self.stderr.paint('yellow', 'warning:')} this run leaves no audit log: "
+                    f"{problem.strerror or problem}"
+                )
+            return None
+
+    def _tell_end(self, outcome: Outcome) -> None:
+        if failure := exec_failure(outcome.status):
+            from supervisor.run.events import escape
+
+            self.stderr.error(f"cannot run `{escape(self.command[0])}`: {failure}")
+        elif outcome.timed_out and not self.args.quiet:
+            self.stderr.say(f"the time limit of {self.args.timeout:g} s is over: ended")
+        if self.args.verbose:
+            status = outcome.status
+            counts = f"{status.calls} calls, {status.denied} denied, {status.steered} steered"
+            self.stderr.say(f"session {self.session}: {counts}")
+
+
+def start_action(
+    command: Sequence[bytes], entry: Entry, degraded: Sequence[str]
+) -> dict[str, int | str | list[str]]:
+    """Describe a run for the first record of its audit log.
+
+    Args:
+        command: the command and its arguments.
+        entry: the compiled policy.
+        degraded: facilities that the user does without.
+    """
+    from supervisor.run.events import escape
+
+    system = os.uname()
+    try:
+        cwd = escape(os.getcwdb())
+    except OSError:
+        cwd = ""
+    return {
+        "argv": [escape(word) for word in command],
+        "cwd": cwd,
+        "uid": os.getuid(),
+        "user": _user_name(),
+        "host": system.nodename,
+        "kernel": f"{system.release} {system.machine}",
+        "version": __version__,
+        "mode": "observe" if entry.observe else "enforce",
+        "degraded": list(degraded),
+        "sources": [f"{escape(os.fsencode(name))} {digest}" for name, _, digest in entry.sources],
+    }
+
+
+def degraded_bits(names: Sequence[str]) -> int:
+    """Translate --allow-degraded into the bits of sv_start.
+
+    Args:
+        names: names of facilities.
+
+    Raises:
+        UsageError: there is no facility of that name.
+    """
+    if not names:
+        return 0
+    from supervisor import native
+
+    known = {facility.name: 1 << facility.index for facility in native.facilities()}
+    unknown = sorted(set(names) - known.keys())
+    if unknown:
+        raise UsageError(
+            f"there is no facility called {unknown[0]!r}", hint=f"one of: {', '.join(known)}"
+        )
+    return sum({known[name] for name in names})
+
+
+class Lookup:
+    """Names behind the numbers of events, looked up when the first event comes."""
+
+    def __init__(self, blob: bytes) -> None:
+        """Remember the compiled policy.
+
+        Args:
+            blob: its bytes.
+        """
+        self._blob = blob
+        self._rules: tuple[RuleInfo, ...] | None = None
+        self._calls: Mapping[int, str] | None = None
+
+    def rule(self, index: int) -> RuleInfo | None:
+        """Find a rule.
+
+        Args:
+            index: its number; -1 is the default.
+        """
+        if self._rules is None:
+            from supervisor.policy.blob import read_rules
+
+            self._rules = read_rules(self._blob)
+        return self._rules[index] if 0 <= index < len(self._rules) else None
+
+    def id_and_source(self, index: int) -> tuple[str, str]:
+        """Find a rule's id and source; empty strings for the default.
+
+        Args:
+            index: its number.
+        """
+        rule = self.rule(index)
+        return (rule.id, rule.src) if rule else ("", "")
+
+    def call(self, nr: int) -> str:
+        """Name a syscall.
+
+        Args:
+            nr: its number; a negative one stands for none.
+        """
+        if self._calls is None:
+            from supervisor import native
+
+            self._calls = {row.nr: row.name for row in native.rows()}
+        return self._calls.get(nr, f"syscall {nr}" if nr >= 0 else "call")
+
+
+class LazyDenials:
+    """Loads the code that tells denials when there is something to tell."""
+
+    def __init__(self, stderr: Stderr, lookup: Lookup, args: argparse.Namespace) -> None:
+        """Prepare to tell.
+
+        Args:
+            stderr: where to.
+            lookup: names of rules and syscalls.
+            args: parsed command line.
+        """
+        self._stderr = stderr
+        self._lookup = lookup
+        self._args = args
+        self._denials: Follower | None = None
+
+    def events(self, batch: Sequence[Event]) -> None:
+        """Pass a batch on where any of it is worth telling."""
+        if self._denials is None:
+            from supervisor.run.events import ALLOW, FAULT
+
+            if all(event.action == ALLOW and event.kind != FAULT for event in batch):
+                return
+            from supervisor.cli.denials import Denials
+
+            self._denials = Denials(
+                self._stderr,
+                rule=self._lookup.rule,
+                call_name=self._lookup.call,
+                as_json=self._args.json,
+                verbose=self._args.verbose,
+            )
+        self._denials.events(batch)
+
+    def tick(self) -> None:
+        """Nothing waits here."""
+
+    def started(self, pid: int) -> None:
+        """Nothing to tell."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """Sum up."""
+        if self._denials is not None:
+            self._denials.ended(outcome)
+
+
+class _StatusLines:
+    """--status-fd: JSON lines about the start and the end."""
+
+    def __init__(self, fd: int | None, session: str) -> None:
+        self._out: Stderr | None = None
+        self._session = session
+        if fd is None:
+            return
+        try:
+            os.fstat(fd)
+            if fd > 2:  # noqa: PLR2004 - the standard three belong to the command
+                os.set_inheritable(fd, False)  # noqa: FBT003
+        except OSError as problem:
+            raise UsageError(f"--status-fd {fd}: {problem.strerror}") from problem
+        self._out = Stderr(fd)
+
+    def events(self, batch: Sequence[Event]) -> None:
+        pass
+
+    def tick(self) -> None:
+        pass
+
+    def started(self, pid: int) -> None:
+        if self._out:
+            line = f'"event": "started", "pid": {pid}, "session": "{self._session}"'
+            self._out.write(f"{{{line}}}\n")
+
+    def ended(self, outcome: Outcome) -> None:
+        pass
+
+    def finished(self, code: int) -> None:
+        if self._out:
+            line = f'"code": {code}, "event": "exit", "session": "{self._session}"'
+            self._out.write(f"{{{line}}}\n")
+
+
+def _close_after(trail: AuditTrail, error: BaseException) -> None:
+    """Leave a last record where that is still possible; the error itself matters more."""
+    code = error.exit_code if isinstance(error, SupervisorError) else 125
+    try:
+        trail.end({"exit": code, "detail": str(error)[:500]})
+    except SessionError:
+        return
+
+
+def _user_name() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return ""

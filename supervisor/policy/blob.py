@@ -1,0 +1,106 @@
+"""The compiled policy as bytes: msgpack, read by native/policy/blob.c.
+
+array(10): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor;
+text is UTF-8 str, everything of the file system is bin.
+"""
+
+from __future__ import annotations
+
+import msgpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from supervisor.policy.compile import Compiled
+
+MAGIC = "SVB"
+VERSION = 1
+MAX_BLOB = 64 << 20
+_PARTS = 10
+MAX_RULES, MAX_PATHS = 200_000, 1_000_000
+
+
+class RuleInfo:
+    """What the blob says of one rule, for messages and the audit trail.
+
+    Attributes:
+        id: The rule's id.
+        action: enum sv_action.
+        ops: Mask of enum sv_op.
+        err: errno shown for a refusal, 0 for other actions.
+        say: A sentence for whoever was refused, or "".
+        src: "file:line", or "built-in".
+    """
+
+    __slots__ = ("action", "err", "id", "ops", "say", "src")
+
+    def __init__(self, ident: str, action: int, ops: int, err: int, say: str, src: str) -> None:
+        """Hold the fields of one rule."""
+        self.id = ident
+        self.action = action
+        self.ops = ops
+        self.err = err
+        self.say = say
+        self.src = src
+
+
+def encode(compiled: Compiled) -> bytes:
+    """Return the blob of a compiled policy.
+
+    Raises:
+        ValueError: The policy is larger than the format allows.
+    """
+    if len(compiled.rules) > MAX_RULES or len(compiled.paths) > MAX_PATHS:
+        raise ValueError(f"more than {MAX_RULES} rules or {MAX_PATHS} patterns")
+    rules = [
+        (r.id, r.kind, r.action, r.ops, r.err, r.say, r.src, r.dest_kind, r.dest)
+        for r in compiled.rules
+    ]
+    blob: bytes = msgpack.packb(
+        (
+            MAGIC,
+            VERSION,
+            compiled.flags,
+            compiled.record,
+            compiled.filter,
+            rules,
+            compiled.paths,
+            compiled.names,
+            compiled.argvs,
+            compiled.floor,
+        ),
+        use_bin_type=True,
+    )
+    if len(blob) > MAX_BLOB:
+        raise ValueError(f"larger than {MAX_BLOB} bytes")
+    return blob
+
+
+def read_flags(blob: bytes) -> int:
+    """Return the flags of a blob (see ``compile``).
+
+    Raises:
+        ValueError: The bytes are no blob of this version.
+    """
+    return int(_unpack(blob)[2])
+
+
+def read_rules(blob: bytes) -> tuple[RuleInfo, ...]:
+    """Return the rules of a blob; a verdict's or event's rule is an index into them.
+
+    Raises:
+        ValueError: The bytes are no blob of this version.
+    """
+    return tuple(
+        RuleInfo(ident, action, ops, err, say, src)
+        for ident, _, action, ops, err, say, src, _, _ in _unpack(blob)[5]
+    )
+
+
+def _unpack(blob: bytes) -> tuple:  # type: ignore[type-arg]
+    try:
+        parts = msgpack.unpackb(blob, use_list=False, raw=False)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise ValueError(f"not a compiled policy: {error}") from error
+    if not isinstance(parts, tuple) or len(parts) != _PARTS or parts[:2] != (MAGIC, VERSION):
+        raise ValueError("not a compiled policy of this version")
+    return parts

@@ -1,0 +1,90 @@
+"""The whole cold path in one call: policy files to a cache entry."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from supervisor.errors import SupervisorError
+from supervisor.policy import blob
+from supervisor.policy.bpf import RowLike, TestLike, build_filter
+from supervisor.policy.cache import Entry
+from supervisor.policy.compile import FLAG_TMP, Compiled, Protected, compile_policy
+from supervisor.policy.merge import load_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from supervisor.policy.context import Context
+    from supervisor.policy.schema import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A policy in all its forms.
+
+    Attributes:
+        policy: Merged, with positions; for ``explain`` and ``show``.
+        compiled: The parts of the blob.
+        entry: What a run needs and the cache keeps.
+    """
+
+    policy: Policy
+    compiled: Compiled
+    entry: Entry
+
+
+def build(
+    names: Sequence[str],
+    context: Context,
+    *,
+    rows: Iterable[RowLike],
+    tests: Iterable[TestLike],
+    sets: Mapping[str, str] | None = None,
+    mode: str = "",
+    inline: Sequence[tuple[str, bytes]] = (),
+    protected: Iterable[Protected] = (),
+) -> Built:
+    """Load, merge, check and compile policies.
+
+    The policy files themselves are protected too, wherever they lie.
+
+    Args:
+        names: Packs or files, as the user named them; all of them together apply.
+        context: Values of the built-in variables.
+        rows: The syscall table.
+        tests: The argument tests of the syscall table.
+        sets: ``--set`` values by name.
+        mode: "enforce" or "observe" to beat the files, or "".
+        inline: Further policy texts as (name for messages, bytes).
+        protected: Paths of our own that no rule may open.
+
+    Raises:
+        PolicyError: With every problem of every file.
+        UsageError: A ``--set`` names a variable that nothing knows.
+        EnvironmentFault: libseccomp or its binding is missing.
+        SupervisorError: The policy is too large for the format.
+    """
+    policy = load_policy(names, context=context, sets=sets, mode=mode, inline=inline)
+    own = [
+        (os.path.realpath(os.fsencode(source.path)), False, False)
+        for source in policy.sources
+        if source.path
+    ]
+    compiled = compile_policy(
+        policy, program=build_filter(rows, tests), protected=[*protected, *own]
+    )
+    try:
+        data = blob.encode(compiled)
+    except ValueError as error:
+        raise SupervisorError(f"the policy is too large: {error}") from error
+    entry = Entry(
+        blob=data,
+        name=policy.name,
+        env=(policy.env.keep, policy.env.drop, policy.env.values),
+        sources=tuple((s.file, s.path, s.sha256) for s in policy.sources),
+        needs_tmp=bool(compiled.flags & FLAG_TMP),
+        observe=policy.observe,
+    )
+    return Built(policy, compiled, entry)

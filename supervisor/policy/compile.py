@@ -1,0 +1,212 @@
+"""A merged policy to the tuples of the blob, plus what is built in.
+
+The order of the fields is that of the blob (see ``blob``), so that the two are
+compared by eye.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from supervisor.policy import patterns, schema
+from supervisor.policy.variables import MARK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from supervisor.policy.schema import ExecRule, FileRule, Policy
+
+FLAG_OBSERVE = 1
+FLAG_TMP = 2
+KIND_FILES, KIND_EXEC = range(2)
+MATCH, EXCEPT = range(2)
+FLOOR_EXEC = 1
+_EACCES = 13
+_SELF = "supervise.self"
+_SELF_SAY = "supervise keeps its own code, policies and records out of reach"
+
+Protected = tuple[bytes, bool, bool]
+"""A path to protect: (absolute true path, is it a folder, hide it altogether)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule as it stands in the blob."""
+
+    id: str
+    kind: int
+    action: int
+    ops: int
+    err: int
+    say: str
+    src: str
+    dest_kind: int
+    dest: bytes | tuple[bytes, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """All parts of the blob, in its order.
+
+    Attributes:
+        flags: ``FLAG_OBSERVE`` and ``FLAG_TMP`` bits.
+        record: enum sv_record.
+        filter: The seccomp program, 8 bytes an instruction.
+        rules: The rules; the other parts refer to them by index.
+        paths: (rule, ``MATCH`` or ``EXCEPT``, pattern).
+        names: (rule, bare program name).
+        argvs: (rule, append the caller's arguments, patterns or None for any).
+        floor: (path, rights) that the kernel itself may grant.
+    """
+
+    flags: int
+    record: int
+    filter: bytes
+    rules: tuple[Rule, ...]
+    paths: tuple[tuple[int, int, bytes], ...]
+    names: tuple[tuple[int, bytes], ...]
+    argvs: tuple[tuple[int, int, tuple[bytes, ...] | None], ...]
+    floor: tuple[tuple[bytes, int], ...]
+
+
+def compile_policy(
+    policy: Policy, *, program: bytes, protected: Sequence[Protected] = ()
+) -> Compiled:
+    """Turn a policy into the parts of the blob.
+
+    Args:
+        policy: A merged policy.
+        program: The seccomp program from ``bpf.build_filter``.
+        protected: Paths of our own that no rule may open: code, policies, records.
+    """
+    parts = _Parts()
+    parts.protect(protected)
+    for rule in policy.files:
+        parts.file_rule(rule)
+    for entry in policy.execs:
+        parts.exec_rule(entry)
+    floor = _floor(policy)
+    flags = FLAG_OBSERVE if policy.observe else 0
+    late = [path for path, _ in floor] + [value for _, value in policy.env.values]
+    if parts.uses_tmp() or any(text[:1] == MARK for text in late):
+        flags |= FLAG_TMP
+    return Compiled(
+        flags=flags,
+        record=policy.record,
+        filter=program,
+        rules=tuple(parts.rules),
+        paths=tuple(parts.paths),
+        names=tuple(parts.names),
+        argvs=tuple(parts.argvs),
+        floor=floor,
+    )
+
+
+class _Parts:
+    def __init__(self) -> None:
+        self.rules: list[Rule] = []
+        self.paths: list[tuple[int, int, bytes]] = []
+        self.names: list[tuple[int, bytes]] = []
+        self.argvs: list[tuple[int, int, tuple[bytes, ...] | None]] = []
+
+    def protect(self, protected: Sequence[Protected]) -> None:
+        kinds = (("keep", False, schema.CHANGES), ("hide", True, schema.ALL_OPS))
+        for suffix, hidden, ops in kinds:
+            chosen = sorted({(path, is_dir) for path, is_dir, hide in protected if hide == hidden})
+            if not chosen:
+                continue
+            index = len(self.rules)
+            name = f"{_SELF}.{suffix}"
+            self.rules.append(
+                Rule(name, KIND_FILES, schema.DENY, ops, _EACCES, _SELF_SAY, "built-in", 0, None)
+            )
+            for path, is_dir in chosen:
+                literal = patterns.escape(path.rstrip(b"/"))
+                pattern = literal + b"/**" if is_dir else literal or b"/"
+                self.paths.append((index, MATCH, pattern))
+
+    def file_rule(self, rule: FileRule) -> None:
+        index = len(self.rules)
+        self.rules.append(
+            Rule(
+                rule.id,
+                KIND_FILES,
+                rule.action,
+                rule.ops,
+                rule.err,
+                rule.say,
+                _src(rule),
+                rule.dest_kind,
+                rule.dest if rule.dest_kind else None,
+            )
+        )
+        self.paths.extend((index, MATCH, pattern) for pattern in rule.patterns)
+        self.paths.extend((index, EXCEPT, pattern) for pattern in rule.excluded)
+
+    def exec_rule(self, rule: ExecRule) -> None:
+        index = len(self.rules)
+        kind = schema.DEST_ARGV if rule.dest else schema.DEST_NONE
+        self.rules.append(
+            Rule(
+                rule.id,
+                KIND_EXEC,
+                rule.action,
+                schema.EXEC,
+                rule.err,
+                rule.say,
+                _src(rule),
+                kind,
+                rule.dest or None,
+            )
+        )
+        self.paths.extend((index, MATCH, pattern) for pattern in rule.patterns)
+        self.names.extend((index, name) for name in rule.names)
+        self.argvs.append((index, int(rule.append), rule.argv_patterns))
+
+    def uses_tmp(self) -> bool:
+        if any(pattern[:1] == MARK for _, _, pattern in self.paths):
+            return True
+        for rule in self.rules:
+            words = rule.dest if isinstance(rule.dest, tuple) else (rule.dest or b"",)
+            if any(word[:1] == MARK for word in words):
+                return True
+        return False
+
+
+def _src(rule: FileRule | ExecRule) -> str:
+    """Return "file:line", the front of the name cut off where it is too long."""
+    line = f":{rule.source.line}"
+    name = rule.source.file.encode("utf-8", "backslashreplace")
+    return name[-(schema.MAX_SRC - len(line)) :].decode("utf-8", "ignore") + line
+
+
+def _floor(policy: Policy) -> tuple[tuple[bytes, int], ...]:
+    """Return the folders whose programs the kernel may run and read unasked.
+
+    The floor must hold every path that a rule lets run, or the kernel would refuse
+    it; what lies in the floor but is denied is refused by us before.
+    """
+    wanted: set[bytes] = set()
+    for rule in policy.files:
+        if rule.action == schema.ALLOW and rule.ops & schema.EXEC:
+            wanted.update(map(patterns.literal_folder, rule.patterns))
+    for entry in policy.execs:
+        if entry.action == schema.ALLOW:
+            wanted.update(map(patterns.literal_folder, entry.patterns))
+            if entry.names:
+                wanted.add(b"/")  # a bare name may stand anywhere
+        elif entry.dest:
+            wanted.add(entry.dest[0])
+    kept = [path for path in sorted(wanted) if not _inside_any(path, wanted)]
+    return tuple((path, FLOOR_EXEC) for path in kept)
+
+
+def _inside_any(path: bytes, folders: set[bytes]) -> bool:
+    parent = os.path.dirname(path)
+    while path not in (b"/", b""):
+        if parent in folders:
+            return True
+        path, parent = parent, os.path.dirname(parent)
+    return False

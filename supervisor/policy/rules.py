@@ -1,0 +1,233 @@
+"""One rule of ``files`` or ``exec``: positioned nodes to a record."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from supervisor.policy import schema
+from supervisor.policy.load import Map, Node, Scalar, Seq
+from supervisor.policy.problems import quote, suggest
+from supervisor.policy.schema import ExecRule, FileRule, Text
+
+if TYPE_CHECKING:
+    from supervisor.policy.fields import Keys, Reader
+
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
+
+
+def file_rules(reader: Reader, node: Node) -> tuple[FileRule, ...]:
+    """Return the entries of ``files``; a broken one is reported and left out."""
+    found = []
+    for number, item in enumerate(_entries(reader, node, "files"), 1):
+        keys = reader.keys(item, schema.FILE_KEYS, schema.FILE_LATER)
+        rule = _file_rule(reader, item, keys, f"files.{number}")
+        if rule is not None:
+            found.append(rule)
+    return tuple(found)
+
+
+def exec_rules(reader: Reader, node: Node) -> tuple[ExecRule, ...]:
+    """Return the entries of ``exec``; a broken one is reported and left out."""
+    found = []
+    for number, item in enumerate(_entries(reader, node, "exec"), 1):
+        keys = reader.keys(item, schema.EXEC_KEYS, schema.EXEC_LATER)
+        rule = _exec_rule(reader, item, keys, f"exec.{number}")
+        if rule is not None:
+            found.append(rule)
+    return tuple(found)
+
+
+def _entries(reader: Reader, node: Node, section: str) -> list[Map]:
+    if not isinstance(node, Seq):
+        reader.items(node, f"'{section}'")
+        return []
+    # An empty section is fine: a pack may be cut down to nothing.
+    out = []
+    for item in node.items:
+        if isinstance(item, Map):
+            out.append(item)
+        else:
+            reader.fail(item, "a rule is a mapping such as {id: work, allow: all, paths: [/w/**]}")
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    id: str
+    named: bool
+    action: int
+    verb: str
+    subject: Node
+    err: int
+    say: str
+
+
+def _common(reader: Reader, rule: Map, keys: Keys, default_id: str) -> _Common | None:
+    """Read what both sections share; None when the rule has no usable action."""
+    ident, named = _id(reader, keys, default_id)
+    verbs = [verb for verb in schema.ACTIONS if verb in keys]
+    say = _say(reader, keys)
+    err = _errno(reader, keys, verbs)
+    if not verbs:
+        if len(keys) == len(rule.items):  # else the unknown key was meant to be the action
+            reader.fail(rule, "the rule has no action: add allow, deny or steer")
+        return None
+    if len(verbs) > 1:
+        second = keys[verbs[1]][0]
+        reader.fail(second, f"the rule has two actions: '{verbs[0]}' and '{verbs[1]}'")
+        return None
+    verb = verbs[0]
+    if verb == "approve":
+        reader.fail(keys[verb][0], f"'approve' {schema.LATER}")
+        return None
+    return _Common(ident, named, schema.ACTIONS[verb], verb, keys[verb][1], err, say)
+
+
+def _id(reader: Reader, keys: Keys, default: str) -> tuple[str, bool]:
+    if "id" not in keys:
+        return default, False
+    node = keys["id"][1]
+    # A number is a fine id, so it is not held against the rules of text.
+    if not isinstance(node, Scalar) or not _ID.fullmatch(node.value):
+        shown = f" {quote(node.value)}" if isinstance(node, Scalar) else ""
+        reader.fail(node, f"bad rule id{shown}: a-z and 0-9, then also '.', '_' and '-'")
+    elif len(node.value) > schema.MAX_ID:
+        reader.fail(node, f"a rule id has at most {schema.MAX_ID} characters")
+    elif node.value.startswith(schema.RESERVED_ID):
+        reader.fail(node, f"rule ids that start with '{schema.RESERVED_ID}' are built in")
+    else:
+        return node.value, True
+    return default, False
+
+
+def _say(reader: Reader, keys: Keys) -> str:
+    if "say" not in keys:
+        return ""
+    text = reader.text(keys["say"][1], "'say'")
+    if text is not None and len(text.value.encode()) > schema.MAX_SAY:
+        reader.fail(keys["say"][1], f"'say' is longer than {schema.MAX_SAY} bytes")
+    return text.value if text else ""
+
+
+def _errno(reader: Reader, keys: Keys, verbs: list[str]) -> int:
+    default = schema.errno_number("EACCES") or 13
+    if "as" not in keys:
+        return default if verbs == ["deny"] else 0
+    key, node = keys["as"]
+    if "deny" not in verbs:
+        reader.fail(key, "'as' is the errno of a refusal: it goes with 'deny' only")
+        return 0
+    text = reader.text(node, "'as'")
+    if text is None:
+        return default
+    number = schema.errno_number(text.value)
+    if number is None:
+        import errno
+
+        reader.fail(
+            node,
+            f"unknown errno name {quote(text.value)}",
+            hint=suggest(text.value.upper(), errno.errorcode.values()),
+        )
+    return number or default
+
+
+def _target(reader: Reader, keys: Keys, common: _Common) -> Node | None:
+    """Return the node of ``to``, which a steer needs and nothing else may have."""
+    if common.action == schema.STEER and "to" not in keys:
+        reader.fail(keys[common.verb][0], "a steer needs 'to': where the call goes instead")
+        return None
+    if common.action != schema.STEER and "to" in keys:
+        reader.fail(keys["to"][0], f"'to' goes with 'steer' only, not with '{common.verb}'")
+        return None
+    return keys["to"][1] if "to" in keys else None
+
+
+def _ops(reader: Reader, common: _Common) -> int:
+    """Return the mask of a files rule's operations; 0 when a problem was noted."""
+    ops, bad = 0, False
+    words = reader.texts(common.subject, f"'{common.verb}'", single=True)
+    nodes = common.subject.items if isinstance(common.subject, Seq) else (common.subject,)
+    for text, node in zip(words, nodes, strict=False):
+        bits = schema.RULE_OPS.get(text.value)
+        if bits is None:
+            hint = suggest(text.value, schema.RULE_OPS)
+            reader.fail(node, f"unknown operation {quote(text.value)}", hint=hint)
+            bad = True
+        elif common.action == schema.STEER and text.value not in schema.STEERABLE:
+            what = "'steer' of 'all'" if text.value == "all" else f"'steer' of '{text.value}'"
+            use = "use the exec section" if text.value == "exec" else "use read, write, create"
+            reader.fail(node, f"{what} in files {schema.LATER}; {use}")
+            bad = True
+        else:
+            ops |= bits
+    return 0 if bad else ops
+
+
+def _file_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> FileRule | None:
+    common = _common(reader, item, keys, default_id)
+    paths: tuple[Text, ...] = ()
+    if "paths" in keys:
+        paths = reader.texts(keys["paths"][1], "'paths'")
+    elif len(keys) == len(item.items):
+        reader.fail(item, "the rule has no 'paths'")
+    excepts = reader.texts(keys["except"][1], "'except'") if "except" in keys else ()
+    if common is None:
+        return None
+    ops = _ops(reader, common)
+    node = _target(reader, keys, common)
+    to = reader.text(node, "'to'") if node is not None else None
+    if to is not None and to.value == "trash":
+        reader.fail(keys["to"][1], f"'to: trash' {schema.LATER}")
+    if not ops or not paths:
+        return None
+    return FileRule(
+        id=common.id,
+        action=common.action,
+        ops=ops,
+        paths=paths,
+        excepts=excepts,
+        err=common.err,
+        say=common.say,
+        to=to,
+        source=reader.source(item),
+        named=common.named,
+    )
+
+
+def _exec_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> ExecRule | None:
+    common = _common(reader, item, keys, default_id)
+    argv = reader.texts(keys["argv"][1], "'argv'") if "argv" in keys else None
+    if common is None:
+        return None
+    programs = reader.texts(common.subject, f"'{common.verb}'", single=True)
+    for text in programs:
+        if "/" not in text.value and any(char in text.value for char in "*?[\\"):
+            reader.fail(
+                common.subject,
+                f"{quote(text.value)}: a bare program name is literal; "
+                f"write **/{text.value} for a pattern",
+            )
+    node = _target(reader, keys, common)
+    to = reader.texts(node, "'to'", single=True) if node is not None else ()
+    append = False
+    if "args" in keys:
+        append = reader.word(keys["args"][1], "args", ("append",)) == "append"
+        if common.action != schema.STEER:
+            reader.fail(keys["args"][0], "'args' goes with 'steer' only")
+    if not programs:
+        return None
+    return ExecRule(
+        id=common.id,
+        action=common.action,
+        programs=programs,
+        argv=argv,
+        to=to,
+        append=append,
+        err=common.err,
+        say=common.say,
+        source=reader.source(item),
+        named=common.named,
+    )

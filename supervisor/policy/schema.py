@@ -1,0 +1,242 @@
+"""The policy as records, and the words that it is written in.
+
+A record exists in two states. Fresh from a file its patterns and targets are
+``Text`` with variables in them; ``merge`` fills ``patterns``, ``excluded``, ``dest``
+and so on with bytes, and nothing reads those fields before.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+
+ALLOW, STEER, APPROVE, DENY = range(4)
+"""enum sv_action; the larger of two wins."""
+ACTIONS = {"allow": ALLOW, "steer": STEER, "approve": APPROVE, "deny": DENY}
+ACTION_NAMES = tuple(ACTIONS)
+
+READ, WRITE, CREATE, DELETE, RENAME, METADATA, LIST, EXEC = (1 << i for i in range(8))
+"""enum sv_op."""
+OP_BITS = {
+    "read": READ,
+    "write": WRITE,
+    "create": CREATE,
+    "delete": DELETE,
+    "rename": RENAME,
+    "metadata": METADATA,
+    "list": LIST,
+    "exec": EXEC,
+}
+ALL_OPS = 255
+CHANGES = WRITE | CREATE | DELETE | RENAME | METADATA
+RULE_OPS = {**OP_BITS, "read": READ | LIST, "all": ALL_OPS}
+"""What a word in a files rule stands for: ``read`` speaks of folders too."""
+STEERABLE = {"read", "write", "create"}
+
+RECORDS = {"denials": 0, "changes": 1, "all": 2}
+"""enum sv_record."""
+MODES = ("enforce", "observe")
+DEST_NONE, DEST_FILE, DEST_TREE, DEST_ARGV = range(4)
+"""enum sv_dest_kind."""
+
+MAX_ID, MAX_SAY, MAX_SRC = 128, 1024, 512
+RESERVED_ID = "supervise."
+
+TOP_KEYS = ("version", "name", "extends", "mode", "vars", "files", "exec", "env", "audit")
+TOP_LATER = ("network", "signals", "limits", "approvals")
+FILE_KEYS = ("id", *ACTIONS, "paths", "except", "to", "as", "say")
+FILE_LATER = ("timeout",)
+EXEC_KEYS = ("id", *ACTIONS, "argv", "to", "args", "as", "say")
+EXEC_LATER = ("sha256", "timeout")
+ENV_KEYS = ("keep", "drop", "set")
+AUDIT_KEYS = ("record",)
+LATER = "is not supported by this version"
+
+
+def errno_number(name: str) -> int | None:
+    """Return the number of an errno name such as "ENOENT", or None."""
+    value = getattr(errno, name, None) if name.startswith("E") and name.isupper() else None
+    return value if isinstance(value, int) else None
+
+
+def op_names(ops: int) -> str:
+    """Return the operations of a mask as words, for people."""
+    if ops & ALL_OPS == ALL_OPS:
+        return "all"
+    return ", ".join(name for name, bit in OP_BITS.items() if ops & bit)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where something was written: file as shown, line and column from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string of a policy file, variables not yet replaced."""
+
+    value: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class FileRule:
+    """One entry of ``files``.
+
+    Attributes:
+        id: Unique over all merged files.
+        action: enum sv_action.
+        ops: Mask of enum sv_op.
+        paths: Patterns as written.
+        excepts: Exceptions as written.
+        err: errno shown for a refusal; 0 unless the action is deny.
+        say: A sentence for whoever was refused, or "".
+        to: Target of a steer as written.
+        source: Where the rule stands.
+        named: Whether the file gave the id.
+        patterns: ``paths`` as bytes, in the same order.
+        excluded: ``excepts`` as bytes, in the same order.
+        dest_kind: enum sv_dest_kind.
+        dest: ``to`` as bytes.
+    """
+
+    id: str
+    action: int
+    ops: int
+    paths: tuple[Text, ...]
+    excepts: tuple[Text, ...]
+    err: int
+    say: str
+    to: Text | None
+    source: Source
+    named: bool = True
+    patterns: tuple[bytes, ...] = ()
+    excluded: tuple[bytes, ...] = ()
+    dest_kind: int = DEST_NONE
+    dest: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecRule:
+    """One entry of ``exec``.
+
+    Attributes:
+        id: Unique over all merged files.
+        action: enum sv_action.
+        programs: Bare names and path patterns as written.
+        argv: Patterns over the arguments behind the name as written; None = any.
+        to: New argument list of a steer as written.
+        append: Whether the caller's arguments follow those of ``to``.
+        err: errno shown for a refusal; 0 unless the action is deny.
+        say: A sentence for whoever was refused, or "".
+        source: Where the rule stands.
+        named: Whether the file gave the id.
+        names: The bare names as bytes.
+        patterns: The path patterns as bytes.
+        argv_patterns: ``argv`` as bytes.
+        dest: ``to`` as bytes.
+    """
+
+    id: str
+    action: int
+    programs: tuple[Text, ...]
+    argv: tuple[Text, ...] | None
+    to: tuple[Text, ...]
+    append: bool
+    err: int
+    say: str
+    source: Source
+    named: bool = True
+    names: tuple[bytes, ...] = ()
+    patterns: tuple[bytes, ...] = ()
+    argv_patterns: tuple[bytes, ...] | None = None
+    dest: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnvRule:
+    """What the target sees of the environment: names or patterns such as ``LC_*``.
+
+    Attributes:
+        keep: Names to keep; empty keeps all.
+        drop: Names to drop from what was kept.
+        set: Names and values as written.
+        values: Names and values as bytes.
+    """
+
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    set: tuple[tuple[str, Text], ...] = ()
+    values: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRule:
+    """What the audit trail holds: enum sv_record."""
+
+    record: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFile:
+    """One checked file, before anything is merged or replaced."""
+
+    name: str
+    extends: tuple[Text, ...]
+    mode: str
+    vars: tuple[tuple[str, Text], ...]
+    files: tuple[FileRule, ...]
+    execs: tuple[ExecRule, ...]
+    env: EnvRule
+    audit: AuditRule | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that went into a policy.
+
+    Attributes:
+        file: The name shown to people.
+        path: Absolute path; "" for text that came from no file.
+        sha256: Hex digest of the bytes that were read.
+        lines: The source lines, for messages.
+    """
+
+    file: str
+    path: str
+    sha256: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """All files merged, all variables replaced, all checks passed.
+
+    Attributes:
+        name: Name of the policy.
+        observe: Decide and record, but let everything pass.
+        record: enum sv_record.
+        files: The files rules, in the order they were met.
+        execs: The exec rules, in the order they were met.
+        env: What the target sees of the environment.
+        vars: The variables that were used, with their values.
+        used_env: Names of environment variables that the result depends on.
+        sources: Every file that was read.
+    """
+
+    name: str
+    observe: bool
+    record: int
+    files: tuple[FileRule, ...]
+    execs: tuple[ExecRule, ...]
+    env: EnvRule
+    vars: tuple[tuple[str, bytes], ...]
+    used_env: tuple[str, ...]
+    sources: tuple[SourceFile, ...]

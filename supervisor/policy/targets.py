@@ -1,0 +1,159 @@
+"""Patterns and targets of rules: variables replaced, then checked as bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from supervisor.policy import patterns, schema
+from supervisor.policy.problems import escape, quote
+from supervisor.policy.variables import MARK, Variables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from supervisor.policy.schema import ExecRule, FileRule, Source, Text
+
+_WIDE = b"/**"
+
+
+class Targets:
+    """Fills in the byte fields of rules.
+
+    Args:
+        variables: The variables of the policy.
+        fail: Notes a problem of a text.
+        fail_at: Notes a problem at a position.
+    """
+
+    def __init__(
+        self,
+        variables: Variables,
+        fail: Callable[[Text, str], None],
+        fail_at: Callable[[Source, str], None],
+    ) -> None:
+        self._variables = variables
+        self._fail = fail
+        self._fail_at = fail_at
+
+    def file_rule(self, rule: FileRule) -> FileRule | None:
+        """Return the rule with its bytes, or None when a problem was noted."""
+        found = [self._pattern(text) for text in rule.paths]
+        excluded = [self._pattern(text) for text in rule.excepts]
+        if rule.action == schema.ALLOW and rule.ops & schema.CHANGES:
+            for text, raw in zip(rule.paths, found, strict=True):
+                if raw == _WIDE and text.value.startswith("${"):
+                    self._too_wide(text)
+        kind, dest = schema.DEST_NONE, b""
+        if rule.to is not None:
+            target = self._folder(rule.to)
+            if target is None or None in found:
+                return None
+            kind, dest = self._dest_kind(rule, [raw for raw in found if raw is not None]), target
+        if None in found or None in excluded:
+            return None
+        return replace(
+            rule,
+            patterns=tuple(raw for raw in found if raw is not None),
+            excluded=tuple(raw for raw in excluded if raw is not None),
+            dest_kind=kind,
+            dest=dest,
+        )
+
+    def exec_rule(self, rule: ExecRule) -> ExecRule | None:
+        """Return the rule with its bytes, or None when a problem was noted."""
+        names: list[bytes] = []
+        paths: list[bytes] = []
+        for text in rule.programs:
+            raw = self._variables.expand(text, glob=True)
+            if raw is None:
+                return None
+            if raw == b"**" or b"/" in raw or raw[:1] == MARK:
+                checked = self._pattern(text)
+                if checked is None:
+                    return None
+                paths.append(checked)
+            else:
+                names.append(patterns.unescape(raw) or raw)
+        argv = None if rule.argv is None else [self._argument(text) for text in rule.argv]
+        dest = [self._word(text, first=i == 0) for i, text in enumerate(rule.to)]
+        if None in dest or (argv is not None and None in argv):
+            return None
+        return replace(
+            rule,
+            names=tuple(names),
+            patterns=tuple(paths),
+            argv_patterns=None if argv is None else tuple(raw for raw in argv if raw is not None),
+            dest=tuple(raw for raw in dest if raw is not None),
+        )
+
+    def _pattern(self, text: Text) -> bytes | None:
+        raw = self._variables.expand(text, glob=True)
+        if raw is None:
+            return None
+        try:
+            patterns.split(raw)
+        except patterns.PatternError as error:
+            shown = quote(text.value)
+            became = raw.decode("utf-8", "backslashreplace")
+            if became != text.value:
+                shown += f" (here {quote(became)})"
+            self._fail(text, f"bad pattern {shown}: {escape(str(error))}")
+            return None
+        return raw
+
+    def _too_wide(self, text: Text) -> None:
+        name = text.value[2:].partition("}")[0]
+        fix = f"--set {name}=FOLDER" if name.islower() else "a policy that names a folder"
+        self._fail(
+            text,
+            f"{quote(text.value)} is the whole file system here: "
+            f"start in a project folder, or use {fix}",
+        )
+
+    def _folder(self, text: Text) -> bytes | None:
+        """Return an absolute literal path without a slash at its end."""
+        raw = self._variables.expand(text, glob=False)
+        if raw is None:
+            return None
+        trimmed = raw.rstrip(b"/") or b"/"
+        try:
+            patterns.split(patterns.escape(trimmed))
+        except patterns.PatternError as error:
+            self._fail(text, f"bad target {quote(text.value)}: {escape(str(error))}")
+            return None
+        if trimmed[:1] not in (b"/", MARK):
+            self._fail(text, f"bad target {quote(text.value)}: must be an absolute path")
+            return None
+        return trimmed
+
+    def _dest_kind(self, rule: FileRule, found: list[bytes]) -> int:
+        trees = [raw.endswith(b"/**") or raw == b"**" for raw in found]
+        if any(trees) and not all(trees):
+            self._fail_at(
+                rule.source,
+                "one steer mixes whole trees (/**) and single files: make two rules of it",
+            )
+        for text, raw, tree in zip(rule.paths, found, trees, strict=True):
+            folder = raw[:-3] or b"/"
+            if tree and (raw == b"**" or not patterns.is_literal(folder)):
+                self._fail(text, "the folder before '/**' of a steer must have no wildcard")
+        return schema.DEST_TREE if all(trees) else schema.DEST_FILE
+
+    def _argument(self, text: Text) -> bytes | None:
+        raw = self._variables.expand(text, glob=True)
+        if raw is None:
+            return None
+        if raw[:1] == MARK:
+            self._fail(text, f"${{TMPDIR}} in 'argv' {schema.LATER}")
+            return None
+        try:
+            if raw != b"**":
+                patterns.parse_glob(raw, patterns.ALL_BYTES)
+        except patterns.PatternError as error:
+            self._fail(text, f"bad argument pattern {quote(text.value)}: {escape(str(error))}")
+            return None
+        return raw
+
+    def _word(self, text: Text, *, first: bool) -> bytes | None:
+        return self._folder(text) if first else self._variables.expand(text, glob=False)

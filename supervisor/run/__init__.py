@@ -1,0 +1,1 @@
+"""A run: policy in, supervised tree, events and an exit code out."""

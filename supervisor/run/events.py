@@ -1,0 +1,218 @@
+"""Events as Python sees them, their names, and how bytes are shown to people.
+
+The numbers are those of native/supervise.h (a test compares them), kept here so
+that logs can be read where the compiled module is not built.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+CALL, EXEC, FAULT = 1, 2, 3
+ALLOW, STEER, APPROVE, DENY = 0, 1, 2, 3
+
+OPS = {
+    "read": 1,
+    "write": 2,
+    "create": 4,
+    "delete": 8,
+    "rename": 16,
+    "metadata": 32,
+    "list": 64,
+    "exec": 128,
+}
+OP_EXEC = OPS["exec"]
+ACTIONS = ("allow", "steer", "approve", "deny")
+EFFECTS = ("none", "continue", "errno", "broker", "rewrite", "kill")
+KINDS = ("?", "file", "exec", "fault")
+CLASSES = ("allow", "broker", "verify", "refuse")
+_INTS, _TEXTS = 11, 4
+FIELDS = _INTS + _TEXTS
+
+
+class Event:
+    """One record of the event stream; the fields are those of struct sv_event."""
+
+    __slots__ = (
+        "action",
+        "comm",
+        "detail",
+        "effect",
+        "err",
+        "kind",
+        "mono_ns",
+        "nr",
+        "ops",
+        "path",
+        "path2",
+        "rule",
+        "seq",
+        "tid",
+        "time_ns",
+    )
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the fields of a record
+        self,
+        kind: int,
+        seq: int,
+        time_ns: int,
+        mono_ns: int,
+        tid: int,
+        nr: int,
+        ops: int,
+        action: int,
+        effect: int,
+        rule: int,
+        err: int,
+        path: bytes,
+        path2: bytes,
+        comm: bytes,
+        detail: bytes,
+    ) -> None:
+        """Hold one decided call, verified exec or fault."""
+        self.kind = kind
+        self.seq = seq
+        self.time_ns = time_ns
+        self.mono_ns = mono_ns
+        self.tid = tid
+        self.nr = nr
+        self.ops = ops
+        self.action = action
+        self.effect = effect
+        self.rule = rule
+        self.err = err
+        self.path = path
+        self.path2 = path2
+        self.comm = comm
+        self.detail = detail
+
+    @classmethod
+    def of(cls, fields: Sequence[object]) -> Event:
+        """Build an event from a decoded record.
+
+        Args:
+            fields: eleven ints, then four byte strings.
+
+        Raises:
+            TypeError: the record has another shape.
+        """
+        if len(fields) != FIELDS:
+            raise TypeError(f"a record has {FIELDS} fields, not {len(fields)}")
+        numbers = [field for field in fields[:_INTS] if isinstance(field, int)]
+        texts = [field for field in fields[_INTS:] if isinstance(field, bytes)]
+        if len(numbers) != _INTS or len(texts) != _TEXTS:
+            raise TypeError("a record is eleven ints and four byte strings")
+        kind, seq, time_ns, mono_ns, tid, nr, ops, action, effect, rule, err = numbers
+        path, path2, comm, detail = texts
+        return cls(
+            kind,
+            seq,
+            time_ns,
+            mono_ns,
+            tid,
+            nr,
+            ops,
+            action,
+            effect,
+            rule,
+            err,
+            path,
+            path2,
+            comm,
+            detail,
+        )
+
+
+def unpacker(limit: int) -> Callable[[memoryview], Iterator[Sequence[object]]]:
+    """Make a decoder for batches of whole records.
+
+    msgpack is imported here: a run without events never pays for it.
+
+    Args:
+        limit: size of the largest batch in bytes.
+    """
+    import msgpack
+
+    def records(data: memoryview) -> Iterator[Sequence[object]]:
+        stream = msgpack.Unpacker(
+            use_list=False, raw=True, max_buffer_size=limit, strict_map_key=False
+        )
+        stream.feed(data)
+        end = 0
+        for record in stream:
+            end = stream.tell()
+            if not isinstance(record, tuple):
+                raise TypeError("a record is an array")
+            yield record
+        if end != len(data):
+            raise ValueError("the last record is cut short")
+
+    return records
+
+
+def op_names(ops: int) -> str:
+    """Name the operations of a mask, joined by ``+``.
+
+    Args:
+        ops: bits of enum sv_op.
+    """
+    return "+".join(name for name, bit in OPS.items() if ops & bit) or "?"
+
+
+def name_of(table: Sequence[str], index: int) -> str:
+    """Look up an enum's name; an unknown number shows as itself.
+
+    Args:
+        table: names by number.
+        index: the number.
+    """
+    return table[index] if 0 <= index < len(table) else str(index)
+
+
+def escape(data: bytes, extra: str = "") -> str:
+    r"""Show bytes as one line of printable text that :func:`unescape` turns back.
+
+    ``\\`` is a backslash and ``\xNN`` one byte: whatever is not valid UTF-8,
+    and the bytes of every character that does not print (controls, ANSI escapes,
+    bidirectional and zero-width marks, odd spaces, line separators).
+
+    Args:
+        data: any bytes.
+        extra: further characters to show as bytes, such as a quote.
+    """
+    text = data.decode("utf-8", "surrogateescape")
+    if text.isprintable() and "\\" not in text and not any(c in text for c in extra):
+        return text
+    return "".join(_show(char, extra) for char in text)
+
+
+def unescape(text: str) -> bytes:
+    """Turn the text of :func:`escape` back into its bytes.
+
+    Args:
+        text: escaped text.
+
+    Raises:
+        ValueError: a backslash starts no escape.
+    """
+    first, *rest = text.split("\\")
+    out = [first.encode()]
+    parts = iter(rest)
+    for part in parts:
+        if part[:1] == "x" and part[2:3]:
+            out.append(bytes.fromhex(part[1:3]) + part[3:].encode())
+        elif part == "" and (after := next(parts, None)) is not None:
+            out.append(b"\\" + after.encode())
+        else:
+            raise ValueError("a backslash starts no escape")
+    return b"".join(out)
+
+
+def _show(char: str, extra: str) -> str:
+    if char == "\\":
+        return "\\\\"
+    if char.isprintable() and char not in extra:
+        return char
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,116 @@
+"""Moves events from the session to their sinks until the tree has ended."""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Protocol
+
+    from supervisor.model import Status
+    from supervisor.run.events import Event
+    from supervisor.run.session import Running
+
+    class Sink(Protocol):
+        """Whoever wants the events of a run."""
+
+        def events(self, batch: Sequence[Event]) -> None:
+            """Take a batch, oldest first."""
+
+        def tick(self) -> None:
+            """Called at least every :data:`TICK_MS`, with or without events."""
+
+
+TICK_MS = 50
+"""Longest wait for events, in milliseconds."""
+_STATUS_S = 0.05
+_GRACE_S = 2.0
+_DRAIN_S = 5.0
+_SIGTERM = 15
+
+
+class Pump:
+    """The loop of a run; time comes from ``clock`` so that tests need not wait."""
+
+    def __init__(
+        self,
+        session: Running,
+        sinks: Sequence[Sink],
+        *,
+        timeout: float | None = None,
+        wait_all: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare the loop.
+
+        Args:
+            session: a session whose main command was started.
+            sinks: who gets the events, in this order.
+            timeout: seconds until the command is asked to end; None for never.
+            wait_all: wait for the whole tree instead of ending it with the main command.
+            clock: seconds that only grow.
+        """
+        self._session = session
+        self._sinks = sinks
+        self._wait_all = wait_all
+        self._clock = clock
+        self._deadline = None if timeout is None else clock() + timeout
+        self.timed_out = False
+
+    def run(self) -> Status:
+        """Pump until the main command, and the tree with it, has ended.
+
+        Returns:
+            The session's last state.
+
+        Raises:
+            SupervisorError: a sink or the session failed; the tree still runs then.
+        """
+        checked = float("-inf")
+        while True:
+            moved = self._move(TICK_MS)
+            now = self._clock()
+            self._watch_deadline(now)
+            # A tree that floods us with events must not hide its main command's end.
+            if not moved or now - checked >= _STATUS_S:
+                checked = now
+                if self._over(self._session.status()):
+                    return self._drain()
+
+    def _over(self, status: Status) -> bool:
+        if status.running:
+            return False
+        return not (self._wait_all and status.tasks and not status.halted)
+
+    def _drain(self) -> Status:
+        status = self._session.status()
+        if status.tasks:
+            self._session.kill(0)
+        give_up = self._clock() + _DRAIN_S
+        while True:
+            wait = TICK_MS if status.tasks else 0
+            moved = self._move(wait)
+            status = self._session.status()
+            if not moved and (not status.tasks or self._clock() >= give_up):
+                return status
+
+    def _move(self, timeout_ms: int) -> bool:
+        batch = self._session.poll(timeout_ms)
+        for sink in self._sinks:
+            if batch:
+                sink.events(batch)
+            sink.tick()
+        return bool(batch)
+
+    def _watch_deadline(self, now: float) -> None:
+        if self._deadline is None or now < self._deadline:
+            return
+        if self.timed_out:
+            self._session.kill(0)
+            self._deadline = None
+            return
+        self.timed_out = True
+        self._deadline = now + _GRACE_S
+        self._session.kill(_SIGTERM)

@@ -1,0 +1,169 @@
+/* make_blob.h - builds blobs part by part, for tests and benchmarks. */
+#ifndef SV_TESTS_MAKE_BLOB_H
+#define SV_TESTS_MAKE_BLOB_H
+
+#include "base/mpack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct part {
+	uint8_t *p;
+	size_t n;
+	size_t cap;
+	uint32_t count;
+};
+
+struct make {
+	struct part rules, paths, names, argvs, floor;
+	uint32_t flags;
+};
+
+static inline struct sv_mw part_begin(struct part *t, size_t more)
+{
+	struct sv_mw w;
+
+	if (t->n + more > t->cap) {
+		t->cap = (t->n + more) * 2;
+		t->p = realloc(t->p, t->cap);
+		if (!t->p)
+			abort();
+	}
+	sv_mw_init(&w, t->p + t->n, t->cap - t->n);
+	t->count++;
+	return w;
+}
+
+static inline void part_end(struct part *t, const struct sv_mw *w)
+{
+	if (w->over)
+		abort();
+	t->n += w->n;
+}
+
+static inline struct sv_str make_str(const char *text)
+{
+	struct sv_str s = { (const uint8_t *)text, strlen(text) };
+
+	return s;
+}
+
+/* to: NULL, a path, or the program of an exec steer. Returns the rule's index. */
+static inline int make_rule(struct make *m, const char *id, int kind, int action, uint32_t ops,
+			    int code, int dest_kind, const char *to)
+{
+	struct sv_mw w = part_begin(&m->rules, 8192);
+
+	sv_mw_array(&w, 9);
+	sv_mw_str(&w, make_str(id));
+	sv_mw_int(&w, kind);
+	sv_mw_int(&w, action);
+	sv_mw_uint(&w, ops);
+	sv_mw_int(&w, code);
+	sv_mw_str(&w, make_str("say"));
+	sv_mw_str(&w, make_str("test.yaml:1"));
+	sv_mw_int(&w, dest_kind);
+	if (dest_kind == SV_DEST_NONE)
+		sv_mw_nil(&w);
+	else if (dest_kind == SV_DEST_ARGV)
+		sv_mw_array(&w, 1);
+	if (dest_kind != SV_DEST_NONE)
+		sv_mw_bin(&w, make_str(to));
+	part_end(&m->rules, &w);
+	return (int)m->rules.count - 1;
+}
+
+static inline void make_path(struct make *m, int rule, int except, const char *pattern)
+{
+	struct sv_mw w = part_begin(&m->paths, 8192);
+
+	sv_mw_array(&w, 3);
+	sv_mw_int(&w, rule);
+	sv_mw_int(&w, except);
+	sv_mw_bin(&w, make_str(pattern));
+	part_end(&m->paths, &w);
+}
+
+static inline void make_name(struct make *m, int rule, const char *name)
+{
+	struct sv_mw w = part_begin(&m->names, 8192);
+
+	sv_mw_array(&w, 2);
+	sv_mw_int(&w, rule);
+	sv_mw_bin(&w, make_str(name));
+	part_end(&m->names, &w);
+}
+
+/* patterns: separated by blanks; NULL = any arguments. */
+static inline void make_argv(struct make *m, int rule, int append, const char *patterns)
+{
+	struct sv_mw w = part_begin(&m->argvs, 8192);
+	uint32_t n = patterns && *patterns ? 1 : 0;
+
+	sv_mw_array(&w, 3);
+	sv_mw_int(&w, rule);
+	sv_mw_int(&w, append);
+	if (!patterns) {
+		sv_mw_nil(&w);
+	} else {
+		for (const char *c = patterns; *c; c++)
+			n += *c == ' ';
+		sv_mw_array(&w, n);
+		for (; n; n--) {
+			struct sv_str s = { (const uint8_t *)patterns, strcspn(patterns, " ") };
+
+			sv_mw_bin(&w, s);
+			patterns += s.n + 1;
+		}
+	}
+	part_end(&m->argvs, &w);
+}
+
+static inline void make_floor(struct make *m, const char *path)
+{
+	struct sv_mw w = part_begin(&m->floor, 8192);
+
+	sv_mw_array(&w, 2);
+	sv_mw_bin(&w, make_str(path));
+	sv_mw_uint(&w, 1);
+	part_end(&m->floor, &w);
+}
+
+/* The whole blob, to be freed; empties m. */
+static inline uint8_t *make_done(struct make *m, size_t *len)
+{
+	struct part *parts[] = { &m->rules, &m->paths, &m->names, &m->argvs, &m->floor };
+	const uint8_t filter[16] = { 6, 0, 0, 0, 0, 0, 0xff, 0x7f, 6, 0, 0, 0, 0, 0, 0, 0 };
+	const struct sv_str code = { filter, sizeof(filter) };
+	size_t cap = 128;
+	struct sv_mw w;
+	uint8_t *out;
+
+	for (size_t i = 0; i < 5; i++)
+		cap += parts[i]->n + 8;
+	out = malloc(cap);
+	if (!out)
+		abort();
+	sv_mw_init(&w, out, cap);
+	sv_mw_array(&w, 10);
+	sv_mw_str(&w, make_str("SVB"));
+	sv_mw_uint(&w, SV_BLOB_VERSION);
+	sv_mw_uint(&w, m->flags);
+	sv_mw_uint(&w, SV_RECORD_CHANGES);
+	sv_mw_bin(&w, code);
+	for (size_t i = 0; i < 5; i++) {
+		sv_mw_array(&w, parts[i]->count);
+		if (parts[i]->n)
+			memcpy(w.p + w.n, parts[i]->p, parts[i]->n);
+		w.n += parts[i]->n;
+		free(parts[i]->p);
+	}
+	if (w.over)
+		abort();
+	memset(m, 0, sizeof(*m));
+	*len = w.n;
+	return out;
+}
+
+#endif

@@ -1,0 +1,124 @@
+"""Compiles native/ with our warnings as errors, and runs every test_*.c against it.
+
+``SV_NATIVE`` (plain, asan, tsan) picks one build; without it all three are made.
+A C program passes with exit code 0 and is skipped with 77.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+NATIVE = ROOT / "native"
+SKIPPED = 77
+WARNINGS = (
+    "-std=gnu11 -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 "
+    "-Wstrict-prototypes -Wmissing-prototypes -Wvla -Wswitch-enum"
+).split()
+BUILDS = {
+    "plain": ["-O2"],
+    "asan": ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+    "tsan": ["-O1", "-fsanitize=thread"],
+}
+CHOSEN = [os.environ["SV_NATIVE"]] if os.environ.get("SV_NATIVE") else list(BUILDS)
+SOURCES = sorted(
+    path
+    for path in NATIVE.rglob("*.c")
+    if not path.name.startswith("arch_") or path.name == f"arch_{platform.machine()}.c"
+)
+PROGRAMS = sorted(HERE.glob("test_*.c"))
+
+
+def compile_c(build: str, args: list[str | Path]) -> subprocess.CompletedProcess[str]:
+    """Call the compiler with the flags of one build."""
+    compiler = shutil.which(os.environ.get("CC", "gcc")) or "cc"
+    flags = [*WARNINGS, *BUILDS[build], "-g", "-pthread", "-I", NATIVE, "-I", HERE]
+    return subprocess.run(
+        [compiler, *flags, *args], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+class Library:
+    """All of native/ for one build: an archive, and what the compiler said."""
+
+    def __init__(self, build: str, folder: Path) -> None:
+        """Compile file by file, so that one broken file fails one test."""
+        self.build = build
+        self.folder = folder
+        self.archive = folder / "libnative.a"
+        self.complaints: dict[Path, str] = {}
+        targets = [folder / f"{i}-{source.stem}.o" for i, source in enumerate(SOURCES)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            jobs = [["-c", s, "-o", t] for s, t in zip(SOURCES, targets, strict=True)]
+            results = list(pool.map(lambda job: compile_c(build, job), jobs))
+        for source, done in zip(SOURCES, results, strict=True):
+            if done.returncode:
+                self.complaints[source] = done.stderr
+        objects = [target for target in targets if target.exists()]
+        subprocess.run(["ar", "rcs", self.archive, *objects], check=True, timeout=60)
+
+
+@pytest.fixture(scope="module", params=CHOSEN)
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """One build of native/."""
+    return Library(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def runner(build: str) -> list[str]:
+    """ThreadSanitizer's shadow does not bear every address layout; fix the layout."""
+    setarch = shutil.which("setarch")
+    return [setarch, "-R"] if build == "tsan" and setarch else []
+
+
+@pytest.mark.timeout(600)
+def test_native_compiles_without_a_warning(library: Library) -> None:
+    """Every file of native/ is clean under our warnings."""
+    assert SOURCES
+    assert not library.complaints, "\n".join(library.complaints.values())
+
+
+def test_native_links_as_one(library: Library) -> None:
+    """No name is defined twice or missing: an archive alone would hide that."""
+    whole = ["-Wl,--whole-archive", library.archive, "-Wl,--no-whole-archive"]
+    done = compile_c(library.build, [*whole, "-o", library.folder / "whole", HERE / "whole.c"])
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_program(library: Library, program: Path) -> None:
+    """A C test compiles, links with native/ and ends with 0."""
+    target = library.folder / program.stem
+    done = compile_c(library.build, [program, library.archive, "-o", target])
+    assert done.returncode == 0, done.stderr
+    environ = os.environ | {
+        "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+        "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+    ran = subprocess.run(
+        [*runner(library.build), target],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=240,
+        check=False,
+        env=environ,
+        cwd=library.folder,
+    )
+    if ran.returncode == SKIPPED:
+        pytest.skip(ran.stderr.strip() or "the program skipped itself")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_every_build_is_known() -> None:
+    """SV_NATIVE names a build that exists."""
+    assert set(CHOSEN) <= set(BUILDS)

@@ -1,0 +1,104 @@
+"""Events: numbers as in the header, decoding, and the text of bytes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgpack
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from supervisor.run import events
+from supervisor.run.events import Event, escape, op_names, unescape, unpacker
+
+HEADER = Path(__file__).parents[2] / "native" / "supervise.h"
+FIELDS = (1, 2, 3, 4, 5, 257, 1, 3, 2, -1, 13, b"/a\xff", b"", b"cat", b"")
+
+
+def _enum(name: str) -> dict[str, int]:
+    body = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.DOTALL)
+    items = re.search(rf"enum {name} {{(.*?)}}", body, re.DOTALL)
+    assert items is not None
+    found: dict[str, int] = {}
+    for item in items[1].split(","):
+        key, _, value = (part.strip() for part in item.partition("="))
+        found[key] = int(value) if value else max(found.values(), default=-1) + 1
+    return found
+
+
+def test_numbers_are_those_of_the_header() -> None:
+    """The names that Python shows belong to the numbers that C sends."""
+    assert {f"SV_OP_{name.upper()}": bit for name, bit in events.OPS.items()} == _enum("sv_op")
+    actions = {f"SV_{name.upper()}": i for i, name in enumerate(events.ACTIONS)}
+    assert actions == _enum("sv_action")
+    effects = {f"SV_EFFECT_{name.upper()}": i for i, name in enumerate(events.EFFECTS)}
+    assert effects == _enum("sv_effect")
+    classes = {f"SV_CLASS_{name.upper()}": i for i, name in enumerate(events.CLASSES)}
+    assert classes == _enum("sv_class")
+    kinds = {"SV_EVENT_CALL": 1, "SV_EVENT_EXEC": 2, "SV_EVENT_FAULT": 3}
+    assert kinds == _enum("sv_event_kind")
+    assert (events.CALL, events.EXEC, events.FAULT) == (1, 2, 3)
+
+
+def test_batch_is_decoded() -> None:
+    """Consecutive records come out as events, bytes untouched."""
+    data = msgpack.packb(FIELDS) * 3
+    found = [Event.of(record) for record in unpacker(1 << 18)(memoryview(data))]
+    assert [event.path for event in found] == [b"/a\xff"] * 3
+    assert (found[0].kind, found[0].rule, found[0].err) == (1, -1, 13)
+
+
+def test_cut_record_is_refused() -> None:
+    """A batch that ends inside a record is damage, not silence."""
+    data = msgpack.packb(FIELDS)[:-1]
+    with pytest.raises(ValueError, match="cut short"):
+        list(unpacker(1 << 18)(memoryview(data)))
+
+
+@pytest.mark.parametrize("fields", [FIELDS[:-1], (*FIELDS, 1), ("1", *FIELDS[1:])])
+def test_wrong_shape_is_refused(fields: tuple[object, ...]) -> None:
+    """A record of another shape is refused."""
+    with pytest.raises(TypeError):
+        Event.of(fields)
+
+
+@given(st.binary(), st.sampled_from(["", '"', "'"]))
+@example(b"\\x41", "")
+@example(b"\\", "'")
+@example("a\u202eb".encode(), '"')
+def test_escape_round_trip(data: bytes, extra: str) -> None:
+    """Any bytes show as printable text without the extra characters, and come back."""
+    text = escape(data, extra)
+    assert text.isprintable()
+    assert not set(extra) & set(text)
+    assert unescape(text) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"/home/u/\xc3\xa9", "/home/u/é"),
+        (b"a\x1b[31mred", "a\\x1b[31mred"),
+        ("safe\u202etxt".encode(), "safe\\xe2\\x80\\xaetxt"),
+        (b"\xff\n", "\\xff\\x0a"),
+        ("zero\u200bwidth".encode(), "zero\\xe2\\x80\\x8bwidth"),
+    ],
+)
+def test_what_could_deceive_is_visible(data: bytes, shown: str) -> None:
+    """Controls, ANSI, bidirectional marks and broken UTF-8 are shown as bytes."""
+    assert escape(data) == shown
+
+
+@pytest.mark.parametrize("text", ["\\", "a\\q", "\\x4", "\\xzz"])
+def test_unescape_refuses_what_is_no_escape(text: str) -> None:
+    """A stray backslash is an error."""
+    with pytest.raises(ValueError, match=r"."):
+        unescape(text)
+
+
+def test_op_names() -> None:
+    """A mask reads as its operations, an empty one as unknown."""
+    assert op_names(3) == "read+write"
+    assert op_names(0) == "?"
