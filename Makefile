@@ -13,7 +13,8 @@ FUZZ_SECONDS ?= 60
 PYTEST_ARGS ?=
 OUT := build/make
 
-CWARN := -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 \
+# An empty _GNU_SOURCE agrees with files that define it themselves.
+CWARN := -std=gnu11 -D_GNU_SOURCE= -Wall -Wextra -Werror -Wshadow -Wconversion -Wformat=2 \
 	-Wstrict-prototypes -Wmissing-prototypes -Wvla -Wswitch-enum
 NATIVE := $(shell find native -name '*.c' -o -name '*.h' -o -name '*.def')
 SOURCES := $(filter %.c,$(NATIVE))

@@ -19,7 +19,7 @@ for source in tests/fuzz/fuzz_*.c; do
 	name=$(basename "$source" .c)
 	echo "fuzz: $name for $seconds s"
 	# shellcheck disable=SC2086 # a list of files without spaces
-	"$clang" -std=gnu11 -g -O1 -pthread -I native \
+	"$clang" -std=gnu11 -D_GNU_SOURCE= -g -O1 -pthread -I native \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		-o "$out/$name" "$source" $sources
 	mkdir -p "$out/corpus/$name"

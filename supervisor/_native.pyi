@@ -120,6 +120,5 @@ class _Lib:
         err: ErrPtr,
     ) -> int: ...
 
-__file__: str
 ffi: _FFI
 lib: _Lib

@@ -272,7 +272,7 @@ def fingerprint() -> tuple[object, ...]:
 
     from supervisor import _native
 
-    info = os.stat(_native.__file__)
+    info = os.stat(_native.__file__ or "")
     return (ABI, BLOB_VERSION, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
 

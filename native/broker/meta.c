@@ -45,7 +45,7 @@ static bool judge(struct sv_work *w, uint32_t ops)
 	if (w->place[0].held) {
 		w->ops |= ops;
 		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
-	} else if (!sv_judge(w, ops, &w->place[0])) {
+	} else if (!sv_decide_call(w, ops, &w->place[0])) {
 		if (w->match.action == SV_STEER)
 			w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule,
 						      .err = EOPNOTSUPP };

@@ -20,7 +20,7 @@ static bool place_new(struct sv_work *w)
 		sv_fail_call(w, -rc);
 		return false;
 	}
-	if (sv_judge(w, SV_OP_CREATE, p))
+	if (sv_decide_call(w, SV_OP_CREATE, p))
 		return true;
 	if (w->match.action != SV_STEER) {
 		sv_refuse(w);
@@ -88,7 +88,7 @@ void sv_do_unlink(struct sv_work *w)
 	rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
-	if (!sv_judge(w, SV_OP_DELETE, p))
+	if (!sv_decide_call(w, SV_OP_DELETE, p))
 		return sv_refuse(w);
 	if (sv_still_valid(&w->t) == 0)
 		sv_give_result(w, unlinkat(p->parent, p->last, (int)w->in.flags) < 0 ? -errno : 0);

@@ -50,7 +50,7 @@ static void open_existing(struct sv_work *w)
 	if (p->held) {
 		w->ops |= ops;
 		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
-	} else if (!sv_judge(w, ops, p)) {
+	} else if (!sv_decide_call(w, ops, p)) {
 		if (w->match.action == SV_STEER)
 			sv_steer_open(w, p);
 		else
@@ -123,7 +123,7 @@ static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
 			rc = -EISDIR;
 		if (rc < 0)
 			break;
-		if (!sv_judge(w, SV_OP_CREATE | (sv_open_ops(w->in.flags) & SV_OP_WRITE), p)) {
+		if (!sv_decide_call(w, SV_OP_CREATE | (sv_open_ops(w->in.flags) & SV_OP_WRITE), p)) {
 			if (w->match.action == SV_STEER)
 				sv_steer_open(w, p);
 			else
@@ -166,7 +166,7 @@ static void open_tmpfile(struct sv_work *w)
 	rc = sv_place_join(p);
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
-	if (!sv_judge(w, SV_OP_CREATE | SV_OP_WRITE, p)) {
+	if (!sv_decide_call(w, SV_OP_CREATE | SV_OP_WRITE, p)) {
 		if (w->match.action == SV_STEER)
 			w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule,
 						      .err = EOPNOTSUPP };

@@ -1,5 +1,5 @@
-/* process.c - calls whose registers say everything: other processes, changes
- * of identity, and the network that part 3 opens. */
+/* process.c - calls whose registers say everything: other processes and
+ * changes of identity. */
 #include "broker/work.h"
 
 #include "syscalls/nr.h"
@@ -55,10 +55,3 @@ void sv_do_creds(struct sv_work *w)
 	sv_let_go(w);
 }
 
-void sv_do_network(struct sv_work *w)
-{
-	if (w->sh->observe)
-		sv_let_go(w);
-	else
-		sv_refuse_why(w, EACCES, "no network in this version: it comes with part 3");
-}

@@ -36,7 +36,7 @@ static bool pin_both(struct sv_work *w)
 /* Judge ops at a place; false = refused and answered. */
 static bool allowed(struct sv_work *w, uint32_t ops, const struct sv_place *p)
 {
-	if (sv_judge(w, ops, p))
+	if (sv_decide_call(w, ops, p))
 		return true;
 	if (w->match.action == SV_STEER)
 		w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule, .err = EXDEV };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-bool sv_judge(struct sv_work *w, uint32_t ops, const struct sv_place *place)
+bool sv_decide_call(struct sv_work *w, uint32_t ops, const struct sv_place *place)
 {
 	struct sv_str path = { (const uint8_t *)place->path, (size_t)place->len };
 

@@ -93,67 +93,65 @@ static int read_how(const struct sv_tracee *t, uint64_t addr, uint64_t size,
 }
 
 /* Every value is cast to the kernel's C type first: the upper halves of int
- * arguments are the caller's noise. */
-static int take(const struct sv_tracee *t, enum sv_role role, int i, struct sv_subject *out)
-{
-	const uint64_t v = t->call->args[i];
+ * arguments are the caller's noise. One function per role. */
+typedef int take_fn(const struct sv_tracee *t, int i, struct sv_subject *out);
 
-	switch (role) {
-	case SV_ROLE_NONE: case SV_ROLE_SIZE:
-		return 0;
-	case SV_ROLE_DIRFD:
-		out->name[0].dirfd = (int)(uint32_t)v;
-		return 0;
-	case SV_ROLE_DIRFD2:
-		out->name[1].dirfd = (int)(uint32_t)v;
-		return 0;
-	case SV_ROLE_PATH:
-		return read_name(t, v, &out->name[0]);
-	case SV_ROLE_PATH2:
-		return read_name(t, v, &out->name[1]);
-	case SV_ROLE_PATH_OR_NULL:
-		return read_name_or_null(t, v, &out->name[0]);
-	case SV_ROLE_TEXT:
-		return read_text(t, v, out);
-	case SV_ROLE_FD:
-		out->fd = (int)(uint32_t)v;
-		return 0;
-	case SV_ROLE_OFLAGS: case SV_ROLE_FLAGS:
-		out->flags |= (uint32_t)v;
-		return 0;
-	case SV_ROLE_MODE:
-		out->mode = (uint32_t)v & 0xffff;
-		return 0;
-	case SV_ROLE_DEV:
-		out->dev = (uint32_t)v;
-		return 0;
-	case SV_ROLE_HOW:
-		return read_how(t, v, t->call->args[i + 1], out);
-	case SV_ROLE_LENGTH:
-		out->length = (int64_t)v;
-		return 0;
-	case SV_ROLE_OWNER:
-		out->owner = (uid_t)v;
-		return 0;
-	case SV_ROLE_GROUP:
-		out->group = (gid_t)v;
-		return 0;
-	case SV_ROLE_TIMES_UTIMBUF: case SV_ROLE_TIMES_TIMEVAL: case SV_ROLE_TIMES_TIMESPEC:
-		return read_times(t, v, role, out);
-	case SV_ROLE_ARGV:
-		out->argv = v;
-		return 0;
-	case SV_ROLE_ENVP:
-		out->envp = v;
-		return 0;
-	case SV_ROLE_PID:
-		out->pid = (pid_t)(uint32_t)v;
-		return 0;
-	case SV_ROLE_WHICH:
-		out->which = (int)(uint32_t)v;
-		return 0;
+#define VALUE(t, i) ((t)->call->args[i])
+#define TAKE(role, statement) \
+	static int take_##role(const struct sv_tracee *t, int i, struct sv_subject *out) \
+	{ \
+		statement; \
+		return 0; \
 	}
-	return -EINVAL;
+#define READ(role, expression) \
+	static int take_##role(const struct sv_tracee *t, int i, struct sv_subject *out) \
+	{ \
+		return expression; \
+	}
+
+TAKE(DIRFD, out->name[0].dirfd = (int)(uint32_t)VALUE(t, i))
+TAKE(DIRFD2, out->name[1].dirfd = (int)(uint32_t)VALUE(t, i))
+TAKE(FD, out->fd = (int)(uint32_t)VALUE(t, i))
+TAKE(FLAGS, out->flags |= (uint32_t)VALUE(t, i))
+TAKE(MODE, out->mode = (uint32_t)VALUE(t, i) & 0xffff)
+TAKE(DEV, out->dev = (uint32_t)VALUE(t, i))
+TAKE(LENGTH, out->length = (int64_t)VALUE(t, i))
+TAKE(OWNER, out->owner = (uid_t)VALUE(t, i))
+TAKE(GROUP, out->group = (gid_t)VALUE(t, i))
+TAKE(ARGV, out->argv = VALUE(t, i))
+TAKE(ENVP, out->envp = VALUE(t, i))
+TAKE(PID, out->pid = (pid_t)(uint32_t)VALUE(t, i))
+TAKE(WHICH, out->which = (int)(uint32_t)VALUE(t, i))
+TAKE(ADDR, out->addr = VALUE(t, i))
+TAKE(ADDRLEN, out->addrlen = (uint32_t)VALUE(t, i))
+READ(PATH, read_name(t, VALUE(t, i), &out->name[0]))
+READ(PATH2, read_name(t, VALUE(t, i), &out->name[1]))
+READ(PATH_OR_NULL, read_name_or_null(t, VALUE(t, i), &out->name[0]))
+READ(TEXT, read_text(t, VALUE(t, i), out))
+READ(HOW, read_how(t, VALUE(t, i), VALUE(t, i + 1), out))
+READ(UTIMBUF, read_times(t, VALUE(t, i), SV_ROLE_TIMES_UTIMBUF, out))
+READ(TIMEVAL, read_times(t, VALUE(t, i), SV_ROLE_TIMES_TIMEVAL, out))
+READ(TIMESPEC, read_times(t, VALUE(t, i), SV_ROLE_TIMES_TIMESPEC, out))
+
+static take_fn *const takers[] = {
+	[SV_ROLE_NONE] = NULL, [SV_ROLE_SIZE] = NULL,
+	[SV_ROLE_DIRFD] = take_DIRFD, [SV_ROLE_DIRFD2] = take_DIRFD2, [SV_ROLE_FD] = take_FD,
+	[SV_ROLE_OFLAGS] = take_FLAGS, [SV_ROLE_FLAGS] = take_FLAGS, [SV_ROLE_MODE] = take_MODE,
+	[SV_ROLE_DEV] = take_DEV, [SV_ROLE_LENGTH] = take_LENGTH, [SV_ROLE_OWNER] = take_OWNER,
+	[SV_ROLE_GROUP] = take_GROUP, [SV_ROLE_ARGV] = take_ARGV, [SV_ROLE_ENVP] = take_ENVP,
+	[SV_ROLE_PID] = take_PID, [SV_ROLE_WHICH] = take_WHICH, [SV_ROLE_PATH] = take_PATH,
+	[SV_ROLE_PATH2] = take_PATH2, [SV_ROLE_PATH_OR_NULL] = take_PATH_OR_NULL,
+	[SV_ROLE_ADDR] = take_ADDR, [SV_ROLE_ADDRLEN] = take_ADDRLEN,
+	[SV_ROLE_TEXT] = take_TEXT, [SV_ROLE_HOW] = take_HOW,
+	[SV_ROLE_TIMES_UTIMBUF] = take_UTIMBUF, [SV_ROLE_TIMES_TIMEVAL] = take_TIMEVAL,
+	[SV_ROLE_TIMES_TIMESPEC] = take_TIMESPEC,
+};
+
+static int take(const struct sv_tracee *t, uint8_t role, int i, struct sv_subject *out)
+{
+	if (role >= sizeof(takers) / sizeof(takers[0]))
+		return -EINVAL;
+	return takers[role] ? takers[role](t, i, out) : 0;
 }
 
 int sv_decode(const struct sv_tracee *t, const struct sv_syscall *row, struct sv_subject *out)
@@ -175,9 +173,10 @@ int sv_decode(const struct sv_tracee *t, const struct sv_syscall *row, struct sv
 	out->fd = -1;
 	out->pid = 0;
 	out->which = 0;
-	out->argv = out->envp = 0;
+	out->argv = out->envp = out->addr = 0;
+	out->addrlen = 0;
 	for (i = 0; i < SV_ARGS; i++) {
-		rc = take(t, (enum sv_role)row->roles[i], i, out);
+		rc = take(t, row->roles[i], i, out);
 		if (rc < 0)
 			return rc;
 	}

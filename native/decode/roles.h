@@ -36,6 +36,8 @@ struct sv_subject {
 	int fd;			/* SV_ROLE_FD, else -1 */
 	pid_t pid;
 	int which;
+	uint64_t addr;		/* SV_ROLE_ADDR: where the socket address lies */
+	uint32_t addrlen;
 	uint64_t argv;		/* addresses only: read where they are needed */
 	uint64_t envp;
 };

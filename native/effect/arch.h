@@ -13,11 +13,18 @@
 struct sv_regs {
 	struct user_regs_struct r;
 };
+/* Where a scratch mapping may lie: away from the places of programs, heaps and
+ * libraries, and of the sanitizers' shadows. */
+#define SV_SCRATCH_LOW ((uint64_t)1 << 45)
+#define SV_SCRATCH_SPAN ((uint64_t)1 << 44)
 #elif defined(__aarch64__)
 #include <asm/ptrace.h>
 struct sv_regs {
 	struct user_pt_regs r;
 };
+/* As above, and inside the 39-bit address space of some kernels. */
+#define SV_SCRATCH_LOW ((uint64_t)1 << 37)
+#define SV_SCRATCH_SPAN ((uint64_t)1 << 36)
 #else
 #error "no registers are known for this machine"
 #endif

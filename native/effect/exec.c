@@ -1,6 +1,5 @@
 /* exec.c - the tracer thread: sleep until there is a plan, a returned call or a
  * child status, take everything there is, never wait for anyone in particular. */
-#define _GNU_SOURCE
 #include "effect/exec.h"
 
 #include "base/err.h"

@@ -1,5 +1,4 @@
 /* exec_start.c - the list of tasks, and how a call is taken into hand. */
-#define _GNU_SOURCE
 #include "effect/tracer.h"
 
 #include <errno.h>
@@ -51,6 +50,15 @@ struct sv_task *sv_task_find(struct sv_tracer *t, pid_t tid)
 	struct sv_task *k = t->tasks;
 
 	while (k && (k->plan.tid != tid || k->state == SV_TASK_QUEUED))
+		k = k->next;
+	return k;
+}
+
+struct sv_task *sv_task_of(struct sv_tracer *t, pid_t tgid)
+{
+	struct sv_task *k = t->tasks;
+
+	while (k && (k->tgid != tgid || k->state == SV_TASK_QUEUED))
 		k = k->next;
 	return k;
 }
@@ -120,14 +128,6 @@ static pid_t tgid_of(pid_t tid)
 	return tgid;
 }
 
-static bool busy(const struct sv_tracer *t, pid_t tgid)
-{
-	for (const struct sv_task *k = t->tasks; k; k = k->next)
-		if (k->tgid == tgid && k->state != SV_TASK_QUEUED)
-			return true;
-	return false;
-}
-
 static void refuse(struct sv_tracer *t, struct sv_task *task, int seize_err)
 {
 	int rc = sv_task_answer(t, task->plan.id, -EACCES, 0);
@@ -188,8 +188,10 @@ void sv_step_start(struct sv_tracer *t, struct sv_task *task)
 		take_over(t, old, task);
 		return;
 	}
-	task->tgid = tgid_of(task->plan.tid);
-	if (task->tgid > 0 && busy(t, task->tgid)) {
+	/* One that waited may be dead by now, but its process still has a queue. */
+	if (task->tgid <= 0)
+		task->tgid = tgid_of(task->plan.tid);
+	if (task->tgid > 0 && sv_task_of(t, task->tgid)) {
 		/* Two at a time would deadlock: the one that succeeds waits, with
 		 * the lock that SEIZE needs, until this thread reaps the other. */
 		sv_task_queue(t, task);

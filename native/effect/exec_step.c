@@ -1,5 +1,4 @@
 /* exec_step.c - what a stop means depends on what the task was told before it. */
-#define _GNU_SOURCE
 #include "effect/tracer.h"
 
 #include <errno.h>
@@ -228,6 +227,10 @@ void sv_step_status(struct sv_tracer *t, pid_t pid, int status)
 
 	task = event == PTRACE_EVENT_EXEC ? exec_event(t, pid) : sv_task_find(t, pid);
 	if (!WIFSTOPPED(status)) {
+		/* Killed between its exec and the stop, it has its process's number
+		 * already and no event told so. A leader ends after its threads. */
+		if (!task)
+			task = sv_task_of(t, pid);
 		thread = task && task->tgid != pid;
 		if (task)
 			ended(t, task);

@@ -1,6 +1,5 @@
 /* exec_verify.c - what stands in /proc at the exec stop is what will run: the
  * memory is new, has one thread, and nothing of the program has run yet. */
-#define _GNU_SOURCE
 #include "base/fd.h"
 #include "effect/task.h"
 

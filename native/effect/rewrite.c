@@ -1,5 +1,4 @@
 /* rewrite.c - one block of memory holds it all: pointers, path, strings. */
-#define _GNU_SOURCE
 #include "effect/rewrite.h"
 
 #include "base/fd.h"
@@ -16,13 +15,10 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-/* Both classes have a first page for the cookie. The addresses lie inside a
- * 39-bit address space and away from where kernels and allocators put things. */
+/* Both classes have a first page for the cookie. */
 #define SLOT_SMALL ((size_t)4096)
 #define SLOT_BIG ((size_t)4 << 20)
 #define SLOTS_SMALL 15u
-#define BASE_LOW ((uint64_t)1 << 37)
-#define BASE_SPAN ((uint64_t)1 << 36)
 #define BIG_OFFSET ((uint64_t)1 << 30)
 
 static const struct {
@@ -79,7 +75,7 @@ int sv_areas_init(struct sv_areas *a)
 	if (getrandom(a->cookie, sizeof(a->cookie), 0) != (ssize_t)sizeof(a->cookie) ||
 	    getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
 		return -EIO;
-	a->base[0] = BASE_LOW + (r % BASE_SPAN & ~(uint64_t)0xffff);
+	a->base[0] = SV_SCRATCH_LOW + (r % SV_SCRATCH_SPAN & ~(uint64_t)0xffff);
 	a->base[1] = a->base[0] + BIG_OFFSET;
 	return 0;
 }

@@ -30,6 +30,8 @@ struct sv_tracer {
 int sv_task_answer(struct sv_tracer *t, uint64_t id, int error, uint32_t flags);
 void sv_task_state_set(struct sv_tracer *t, struct sv_task *task, enum sv_task_state to);
 struct sv_task *sv_task_find(struct sv_tracer *t, pid_t tid);
+/* The one of this process that is in hand; there is at most one. */
+struct sv_task *sv_task_of(struct sv_tracer *t, pid_t tgid);
 void sv_task_report(struct sv_tracer *t, struct sv_task *task, enum sv_exec_outcome outcome,
 		    int err, const char *why);
 void sv_task_drop(struct sv_tracer *t, struct sv_task *task);

@@ -14,6 +14,18 @@ static bool member(struct sv_str pat, size_t *at, uint8_t *out)
 	return true;
 }
 
+/* A member or a range of them. */
+static bool range(struct sv_str pat, size_t *at, uint8_t *lo, uint8_t *hi)
+{
+	if (!member(pat, at, lo))
+		return false;
+	*hi = *lo;
+	if (*at + 1 >= pat.n || pat.p[*at] != '-' || pat.p[*at + 1] == ']')
+		return true;
+	++*at;
+	return member(pat, at, hi) && *hi >= *lo;
+}
+
 /* The class at `at` ('['): sets *next past it and *hit if c is in it. */
 static bool class_at(struct sv_str pat, size_t at, uint8_t c, size_t *next, bool *hit)
 {
@@ -30,14 +42,8 @@ static bool class_at(struct sv_str pat, size_t at, uint8_t c, size_t *next, bool
 	while (at < pat.n && (pat.p[at] != ']' || at == first)) {
 		uint8_t lo, hi;
 
-		if (!member(pat, &at, &lo))
+		if (!range(pat, &at, &lo, &hi))
 			return false;
-		hi = lo;
-		if (at + 1 < pat.n && pat.p[at] == '-' && pat.p[at + 1] != ']') {
-			at++;
-			if (!member(pat, &at, &hi) || hi < lo)
-				return false;
-		}
 		in |= lo <= c && c <= hi;
 	}
 	if (at >= pat.n)

@@ -12,7 +12,7 @@
 
 enum sv_glob_kind { SV_GLOB_BAD, SV_GLOB_LITERAL, SV_GLOB_PATTERN };
 
-enum { SV_GLOB_KEY = 8 };
+enum { SV_GLOB_KEY = 32 };
 
 /* The literal bytes a match must begin and end with, at most SV_GLOB_KEY of each. */
 struct sv_glob_ends {

@@ -64,17 +64,12 @@ static void try_edges(const struct sv_trie *t, struct sv_walk *w, uint32_t first
 	}
 }
 
-/* The edges of one set with keys of one length at one end of the name. */
+/* The edges of one set with one key. */
 static void try_key(const struct sv_trie *t, struct sv_walk *w, uint32_t set, unsigned int klen,
-		    bool suffix, struct sv_str name, bool last, int *nnext)
+		    bool suffix, uint64_t key, struct sv_str name, bool last, int *nnext)
 {
-	const uint8_t *from = suffix ? name.p + name.n - klen : name.p;
-	uint64_t key = 0;
-	size_t i;
+	size_t i = sv_key_hash(key, set, klen, suffix) & t->key_mask;
 
-	for (unsigned int j = 0; j < klen; j++)
-		key = key << 8 | from[j];
-	i = sv_key_hash(key, set, klen, suffix) & t->key_mask;
 	for (; t->keys[i].count; i = (i + 1) & t->key_mask) {
 		const struct sv_key_slot *k = &t->keys[i];
 
@@ -89,13 +84,19 @@ static void try_globs(const struct sv_trie *t, struct sv_walk *w, uint32_t set, 
 		      bool last, int *nnext)
 {
 	const struct sv_glob_set *g = &t->sets[set];
+	uint32_t lengths = g->pre | g->suf;
+	uint64_t front = 0, back = 0;
 
 	try_edges(t, w, g->first, g->always, name, last, nnext);
-	for (unsigned int len = 1; len <= SV_GLOB_KEY && len <= name.n; len++) {
-		if (g->pre >> (len - 1) & 1)
-			try_key(t, w, set, len, false, name, last, nnext);
-		if (g->suf >> (len - 1) & 1)
-			try_key(t, w, set, len, true, name, last, nnext);
+	for (unsigned int i = 0; lengths >> i && i < name.n; i++) {
+		front = sv_key_add(front, name.p[i]);
+		back = sv_key_add(back, name.p[name.n - 1 - i]);
+		if (g->pre >> i & 1)
+			try_key(t, w, set, i + 1, false, front, name, last, nnext);
+		if (g->suf >> i & 1)
+			try_key(t, w, set, i + 1, true, back, name, last, nnext);
+		if (i == SV_GLOB_KEY - 1)
+			break;
 	}
 }
 
@@ -131,10 +132,11 @@ static void step(const struct sv_trie *t, struct sv_walk *w, struct sv_str name,
 	w->nset = nnext;
 }
 
-/* Empty, "." or ".." */
-static bool no_name(struct sv_str name)
+bool sv_is_name(struct sv_str name)
 {
-	return name.n <= 2 && (!name.n || (name.p[0] == '.' && (name.n == 1 || name.p[1] == '.')));
+	if (name.n > 2)
+		return true;
+	return name.n && (name.p[0] != '.' || (name.n == 2 && name.p[1] != '.'));
 }
 
 bool sv_trie_walk(const struct sv_trie *t, struct sv_str path, struct sv_walk *w)
@@ -161,7 +163,7 @@ bool sv_trie_walk(const struct sv_trie *t, struct sv_str path, struct sv_walk *w
 		while (at < end && *at != '/')
 			at++;
 		name.n = (size_t)(at - name.p);
-		if (no_name(name))
+		if (!sv_is_name(name))
 			return false;
 		step(t, w, name, at == end);
 	}

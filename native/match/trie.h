@@ -73,6 +73,8 @@ int sv_trie_seal(struct sv_trie *t, struct sv_err *err);
 void sv_trie_free(struct sv_trie *t);
 size_t sv_trie_bytes(const struct sv_trie *t);
 
+/* Whether it may be a component of a normalised path: not empty, "." or "..". */
+bool sv_is_name(struct sv_str name);
 /* Walk an absolute, normalised path. False when it is none, or when a bound was
  * passed: the caller then refuses. */
 bool sv_trie_walk(const struct sv_trie *t, struct sv_str path, struct sv_walk *w);

@@ -61,6 +61,16 @@ static enum sv_glob_kind check_part(struct sv_str part, struct sv_err *err)
 	return kind;
 }
 
+/* With '/', or with `**` as a whole component. */
+static bool starts_well(struct sv_str text)
+{
+	struct sv_str front = { text.p, text.n < 2 ? text.n : 2 };
+
+	if (!text.n || text.p[0] == '/')
+		return text.n;
+	return is_deep(front) && (text.n == 2 || text.p[2] == '/');
+}
+
 int sv_pattern_scan(struct sv_str text, struct sv_pattern *out, struct sv_err *err)
 {
 	struct sv_str part;
@@ -69,9 +79,7 @@ int sv_pattern_scan(struct sv_str text, struct sv_pattern *out, struct sv_err *e
 
 	out->literal = 0;
 	out->folder = 0;
-	part.p = text.p;
-	part.n = text.n < 2 ? text.n : 2;
-	if (!text.n || (text.p[0] != '/' && !(is_deep(part) && (text.n == 2 || text.p[2] == '/'))))
+	if (!starts_well(text))
 		return sv_fail(err, EINVAL, where, "a path pattern starts with '/' or '**/'");
 	if (text.n > SV_PATTERN_MAX)
 		return sv_fail(err, EINVAL, where, "a path pattern is too long");

@@ -38,7 +38,7 @@ struct sv_slot {
 };
 
 struct sv_glob_edge {
-	uint64_t key;		/* literal bytes it must begin or end with */
+	uint64_t key;		/* hash of the literal bytes it must begin or end with */
 	uint32_t node;
 	uint8_t klen;		/* bytes of the key, 0 = tried always */
 	uint8_t suffix;		/* the key is at the end */
@@ -49,8 +49,8 @@ struct sv_glob_set {
 	uint32_t first;
 	uint32_t count;
 	uint32_t always;	/* so many are tried one by one */
-	uint8_t pre;		/* bit i: there are keys of i + 1 bytes at the front */
-	uint8_t suf;
+	uint32_t pre;		/* bit i: there are keys of i + 1 bytes at the front */
+	uint32_t suf;
 };
 
 /* Where the edges with one key begin. */
@@ -159,6 +159,13 @@ static inline uint32_t sv_child(const struct sv_trie *t, uint32_t parent, uint64
 			return t->slots[i].node;
 	}
 	return 0;
+}
+
+/* The key of one more byte, from the outside in. Two keys that agree by chance cost
+ * a comparison and no more: the glob itself decides. */
+static inline uint64_t sv_key_add(uint64_t key, uint8_t byte)
+{
+	return (key ^ (byte + 1u)) * 0x9e3779b97f4a7c15ULL;
 }
 
 static inline uint64_t sv_key_hash(uint64_t key, uint32_t set, unsigned int klen, bool suffix)

@@ -44,15 +44,6 @@ static bool seal_entries(struct sv_trie *t)
 	return true;
 }
 
-static uint64_t pack(const uint8_t *p, size_t n)
-{
-	uint64_t key = 0;
-
-	for (size_t i = 0; i < n; i++)
-		key = key << 8 | p[i];
-	return key;
-}
-
 /* Lay the glob children out by node, each set together. */
 static bool collect_globs(struct sv_trie *t)
 {
@@ -114,7 +105,9 @@ static void key_by(const struct sv_trie *t, struct sv_glob_edge *e, bool suffix)
 	sv_glob_ends(glob, &ends);
 	e->klen = suffix ? ends.nsuf : ends.npre;
 	e->suffix = suffix;
-	e->key = suffix ? pack(ends.suf, ends.nsuf) : pack(ends.pre, ends.npre);
+	e->key = 0;
+	for (unsigned int i = 0; i < e->klen; i++)
+		e->key = sv_key_add(e->key, suffix ? ends.suf[e->klen - 1 - i] : ends.pre[i]);
 }
 
 static uint32_t run_length(const struct sv_glob_edge *e, uint32_t count)
@@ -170,9 +163,9 @@ static void index_set(struct sv_trie *t, uint32_t set)
 			.klen = e->klen, .suffix = e->suffix,
 		};
 		if (e->suffix)
-			g->suf |= (uint8_t)(1 << (e->klen - 1));
+			g->suf |= 1u << (e->klen - 1);
 		else
-			g->pre |= (uint8_t)(1 << (e->klen - 1));
+			g->pre |= 1u << (e->klen - 1);
 	}
 }
 

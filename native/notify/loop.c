@@ -44,7 +44,8 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_chmod] = sv_do_chmod, [SV_HOW_chown] = sv_do_chown, [SV_HOW_utime] = sv_do_utime,
 	[SV_HOW_truncate] = sv_do_truncate, [SV_HOW_exec] = sv_do_exec, [SV_HOW_pid] = sv_do_pid,
 	[SV_HOW_which] = sv_do_which, [SV_HOW_creds] = sv_do_creds,
-	[SV_HOW_network] = sv_do_network, [SV_HOW_signal] = sv_do_signal,
+	[SV_HOW_network] = sv_do_network, [SV_HOW_socket] = sv_do_socket,
+	[SV_HOW_sendto] = sv_do_sendto, [SV_HOW_signal] = sv_do_signal,
 };
 
 static void begin(struct sv_work *w)
@@ -55,6 +56,7 @@ static void begin(struct sv_work *w)
 	sv_place_init(&w->place[0]);
 	sv_place_init(&w->place[1]);
 	w->in.name[0].len = w->in.name[1].len = 0;
+	w->in.name[0].text[0] = 0;
 }
 
 /* The errno that the kernel itself gives for bad arguments goes back as it is;

@@ -73,11 +73,12 @@ static int read_rule(struct sv_load *l, struct sv_rule *r)
 	uint64_t kind, action, ops, code, dest;
 	size_t n;
 
-	if (!sv_mp_array(&l->r, 9, &n) || n != 9 || !sv_mp_str(&l->r, SV_BLOB_ID, &r->id) ||
-	    !sv_mp_uint(&l->r, SV_RULE_EXEC, &kind) || !sv_mp_uint(&l->r, SV_DENY, &action) ||
-	    !sv_mp_uint(&l->r, 0xff, &ops) || !sv_mp_uint(&l->r, 4095, &code) ||
-	    !sv_mp_str(&l->r, SV_BLOB_SAY, &r->say) || !sv_mp_str(&l->r, SV_BLOB_SRC, &r->src) ||
-	    !sv_mp_uint(&l->r, SV_DEST_ARGV, &dest))
+	if (!sv_mp_array(&l->r, 9, &n) || n != 9)
+		return sv_load_damaged(l, "a rule");
+	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_EXEC, &kind) ||
+	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, 0xff, &ops) ||
+	    !sv_mp_uint(&l->r, 4095, &code) || !sv_mp_str(&l->r, SV_BLOB_SAY, &r->say) ||
+	    !sv_mp_str(&l->r, SV_BLOB_SRC, &r->src) || !sv_mp_uint(&l->r, SV_DEST_ARGV, &dest))
 		return sv_load_damaged(l, "a rule");
 	r->kind = (enum sv_rule_kind)kind;
 	r->action = (enum sv_action)action;

@@ -97,11 +97,11 @@ static bool is_normal(struct sv_str s)
 	if (!s.n || s.n >= SV_PATH_MAX || s.p[0] != '/')
 		return false;
 	for (size_t i = 1; i <= s.n && s.n > 1; i++) {
-		size_t n = i - from;
+		struct sv_str name = { s.p + from, i - from };
 
 		if (i < s.n && s.p[i] != '/')
 			continue;
-		if (!n || (s.p[from] == '.' && (n == 1 || (n == 2 && s.p[from + 1] == '.'))))
+		if (!sv_is_name(name))
 			return false;
 		from = i + 1;
 	}

@@ -20,7 +20,8 @@ enum sv_role {
 	SV_ROLE_OWNER, SV_ROLE_GROUP,
 	SV_ROLE_TIMES_UTIMBUF, SV_ROLE_TIMES_TIMEVAL, SV_ROLE_TIMES_TIMESPEC,
 	SV_ROLE_ARGV, SV_ROLE_ENVP,
-	SV_ROLE_PID, SV_ROLE_WHICH
+	SV_ROLE_PID, SV_ROLE_WHICH,
+	SV_ROLE_ADDR, SV_ROLE_ADDRLEN
 };
 
 /* Which handler carries the call out; the dispatcher maps it to a function. */
@@ -29,7 +30,8 @@ enum sv_how {
 	SV_HOW_open, SV_HOW_mkdir, SV_HOW_mknod, SV_HOW_unlink, SV_HOW_rename,
 	SV_HOW_link, SV_HOW_symlink, SV_HOW_chmod, SV_HOW_chown, SV_HOW_utime,
 	SV_HOW_truncate, SV_HOW_exec,
-	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_network, SV_HOW_signal
+	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_network, SV_HOW_socket, SV_HOW_sendto,
+	SV_HOW_signal
 };
 
 struct sv_syscall {

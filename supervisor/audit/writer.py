@@ -10,6 +10,7 @@ import time
 
 from supervisor.audit.record import Chain, event_fields
 from supervisor.errors import SessionError
+from supervisor.policy import private
 from supervisor.run.events import escape
 
 TYPE_CHECKING = False
@@ -104,16 +105,19 @@ class LogFile:
             return
 
 
-def create(path: str) -> LogFile:
+def create(path: str, folder: int | None = None) -> LogFile:
     """Make a new log, readable by its owner alone.
 
     Args:
         path: a name that is free.
+        folder: descriptor of the folder that it is in; then only the last part of the
+            name is used.
 
     Raises:
         OSError: it is not free or cannot be made.
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+    name = path if folder is None else os.path.basename(path)
+    fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600, dir_fd=folder)
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return LogFile(fd, path, Chain(), 0)
 
@@ -197,7 +201,8 @@ def state_folder(env: Mapping[bytes, bytes]) -> str:
     home = os.fsdecode(env.get(b"HOME", b""))
     if not state.startswith("/"):
         state = os.path.join(home, ".local/state") if home.startswith("/") else ""
-    return os.path.join(state, "supervise/audit") if state else ""
+    # The true path: a link that the user made is no reason to go without a log.
+    return os.path.join(os.path.realpath(state), "supervise/audit") if state else ""
 
 
 def create_default(folder: str, session: str) -> LogFile:
@@ -210,22 +215,27 @@ def create_default(folder: str, session: str) -> LogFile:
     Raises:
         OSError: the folder or the file cannot be made.
     """
-    os.makedirs(folder, 0o700, exist_ok=True)
-    info = os.lstat(folder)
-    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o022:
-        raise PermissionError(errno.EPERM, "others can write to it")
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    log = create(os.path.join(folder, f"{stamp}-{session}.jsonl"))
-    for name in default_logs(folder)[:-KEEP]:
-        _remove_unused(os.path.join(folder, name))
+    opened = private.open_folder(os.fsencode(folder), create=True)
+    if opened is None:
+        reason = "it cannot be made, or others may change it or a folder above it"
+        raise PermissionError(errno.EPERM, reason)
+    try:
+        now = time.time_ns()
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now // 10**9))
+        name = f"{stamp}.{now // 1000 % 10**6:06d}Z-{session}.jsonl"
+        log = create(os.path.join(folder, name), opened)
+        for old in default_logs(opened)[:-KEEP]:
+            _remove_unused(old, opened)
+    finally:
+        os.close(opened)
     return log
 
 
-def default_logs(folder: str) -> list[str]:
+def default_logs(folder: str | int) -> list[str]:
     """List the names of the default logs, oldest first.
 
     Args:
-        folder: from :func:`state_folder`.
+        folder: from :func:`state_folder`, or a descriptor of it.
     """
     try:
         names = os.listdir(folder)
@@ -234,14 +244,15 @@ def default_logs(folder: str) -> list[str]:
     return sorted(name for name in names if name.endswith(".jsonl"))
 
 
-def _remove_unused(path: str) -> None:
+def _remove_unused(name: str, folder: int) -> None:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = os.open(name, flags, dir_fd=folder)
     except OSError:
         return
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.unlink(path)
+        os.unlink(name, dir_fd=folder)
     except OSError:
         return
     finally:

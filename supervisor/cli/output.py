@@ -8,7 +8,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _PIPE_BUF = 4096  # a pipe that polls writable takes this much without blocking
 _WAIT_MS = 100
@@ -176,7 +176,7 @@ def out_json(value: object) -> None:
     out(json.dumps(value, indent=2, sort_keys=True) + "\n")
 
 
-def table(rows: list[tuple[str, ...]]) -> str:
+def table(rows: Sequence[tuple[str, ...]]) -> str:
     """Align rows in columns, two spaces apart.
 
     Args:

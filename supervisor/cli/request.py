@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
+    from supervisor.policy.build import Built
     from supervisor.policy.cache import Entry
     from supervisor.policy.schema import Policy
 
@@ -130,37 +131,33 @@ class Request:
         self._check_trust(entry)
         return entry
 
-    def _compile(self, key: str) -> Entry:
-        from supervisor import native
-        from supervisor.policy.blob import encode
-        from supervisor.policy.bpf import build_filter
-        from supervisor.policy.compile import FLAG_TMP, compile_policy
+    def build(self) -> Built:
+        """Compile the policies with everything that explaining them needs.
 
-        policy = self.load()
-        sources = tuple((source.file, source.path, source.sha256) for source in policy.sources)
-        files = tuple(
-            (os.path.realpath(os.fsencode(path)), False, False) for _, path, _ in sources if path
+        Raises:
+            PolicyError: something is wrong with the policies.
+            SupervisorError: a part of this machine is missing.
+        """
+        from supervisor import native
+        from supervisor.policy.build import build
+
+        return build(
+            self.names,
+            self.context,
+            rows=native.rows(),
+            tests=native.whens(),
+            sets=self.sets,
+            mode=self.mode,
+            inline=self.inline,
+            protected=self.protected,
         )
-        compiled = compile_policy(
-            policy,
-            filter=build_filter(native.rows(), native.whens()),
-            protected=(*self.protected, *files),
-        )
-        try:
-            blob = encode(compiled)
-        except ValueError as problem:
-            raise SupervisorError(f"the policy is too large: {problem}") from problem
-        entry = cache.Entry(
-            blob=blob,
-            name=policy.name,
-            env=(policy.env.keep, policy.env.drop, policy.env.values),
-            sources=sources,
-            needs_tmp=bool(compiled.flags & FLAG_TMP),
-            observe=policy.observe,
-        )
+
+    def _compile(self, key: str) -> Entry:
+        built = self.build()
         if self.folder:
-            cache.store(self.folder, key, entry, self.environ, policy.used_env)
-        return entry
+            used = built.policy.used_env
+            cache.store(self.folder, key, built.entry, self.environ, used)
+        return built.entry
 
     def _check_trust(self, entry: Entry) -> None:
         """The project's file may have changed between the look at it and its reading."""

@@ -139,17 +139,16 @@ class _Run:
         from supervisor.audit import writer
 
         folder = writer.state_folder(request.environ)
-        try:
-            if not folder:
-                raise OSError(0, "HOME is not set")
-            return writer.create_default(folder, self.session)
-        except OSError as problem:
-            if not self.args.quiet:
-                self.stderr.say(
-                    f"{self.stderr.paint('yellow', 'warning:')} this run leaves no audit log: "
-                    f"{problem.strerror or problem}"
-                )
-            return None
+        reason = "HOME is not set"
+        if folder:
+            try:
+                return writer.create_default(folder, self.session)
+            except OSError as problem:
+                reason = f"{folder}: {problem.strerror}"
+        if not self.args.quiet:
+            label = self.stderr.paint("yellow", "warning:")
+            self.stderr.say(f"{label} this run leaves no audit log: {reason}")
+        return None
 
     def _tell_end(self, outcome: Outcome) -> None:
         if failure := exec_failure(outcome.status):
@@ -321,7 +320,7 @@ class _StatusLines:
         try:
             os.fstat(fd)
             if fd > 2:  # noqa: PLR2004 - the standard three belong to the command
-                os.set_inheritable(fd, False)  # noqa: FBT003
+                os.set_inheritable(fd, False)
         except OSError as problem:
             raise UsageError(f"--status-fd {fd}: {problem.strerror}") from problem
         self._out = Stderr(fd)

@@ -12,12 +12,12 @@ elsewhere each start compiles anew, which is slower and no weaker.
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 import msgpack
 
 from supervisor.policy import private
+from supervisor.policy.digest import digest, hexdigest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,20 +110,20 @@ def request_key(
         [name.encode("utf-8", "surrogateescape") for name in names],
         sorted((k, os.fsencode(v)) for k, v in (sets or {}).items()),
         mode,
-        [(name, hashlib.sha256(data).digest()) for name, data in inline],
+        [(name, digest(data)) for name, data in inline],
         sorted(protected),
         context.cwd,
         context.home,
         context.uid,
     )
     packed: bytes = msgpack.packb(parts, use_bin_type=True)
-    return hashlib.sha256(packed).hexdigest()
+    return hexdigest(packed)
 
 
 def fingerprint(parts: Iterable[object]) -> bytes:
     """Return a digest of plain values (numbers, text, bytes, tuples of them)."""
     packed: bytes = msgpack.packb(list(parts), use_bin_type=True)
-    return hashlib.sha256(packed).digest()
+    return digest(packed)
 
 
 def lookup(folder: bytes, key: str, environ: Mapping[bytes, bytes]) -> Entry | None:
@@ -145,9 +145,9 @@ def lookup(folder: bytes, key: str, environ: Mapping[bytes, bytes]) -> Entry | N
     if parts is None:
         return None
     _, name, blob, keep, drop, values, sources, used_env, needs_tmp, observe = parts
-    if any(_file_digest(path) != digest for _, path, digest in sources if path):
+    if any(_file_digest(path) != known for _, path, known in sources if path):
         return None
-    if any(_env_digest(environ, variable) != digest for variable, digest in used_env):
+    if any(_env_digest(environ, variable) != known for variable, known in used_env):
         return None
     env = (keep, drop, values)
     return Entry(
@@ -193,13 +193,13 @@ def store(
         return False
     try:
         _prune(opened)
-        return private.write(opened, key + _SUFFIX, _MAGIC + hashlib.sha256(body).digest() + body)
+        return private.write(opened, key + _SUFFIX, _MAGIC + digest(body) + body)
     finally:
         os.close(opened)
 
 
 def _unpack(data: bytes, key: str) -> tuple | None:  # type: ignore[type-arg]
-    if data[:4] != _MAGIC or hashlib.sha256(data[36:]).digest() != data[4:36]:
+    if data[:4] != _MAGIC or digest(data[36:]) != data[4:36]:
         return None
     try:
         parts = msgpack.unpackb(
@@ -218,25 +218,21 @@ def _file_digest(path: str) -> str:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except (OSError, ValueError):
         return ""
-    digest = hashlib.sha256()
-    total = 0
+    data = b""
     try:
-        while part := os.read(fd, 1 << 18):
-            total += len(part)
-            if total > _MAX_SOURCE:
-                return ""
-            digest.update(part)
+        while part := os.read(fd, _MAX_SOURCE + 1 - len(data)):
+            data += part
     except OSError:
         return ""
     finally:
         os.close(fd)
-    return digest.hexdigest()
+    return hexdigest(data) if len(data) <= _MAX_SOURCE else ""
 
 
 def _env_digest(environ: Mapping[bytes, bytes], name: str) -> bytes:
     """Return the digest of a variable's value; values themselves may be secret."""
     value = environ.get(os.fsencode(name))
-    return b"" if value is None else hashlib.sha256(b"=" + value).digest()
+    return b"" if value is None else digest(b"=" + value)
 
 
 def _prune(folder: int) -> None:

@@ -16,7 +16,7 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENV_GLOB = re.compile(r"[A-Za-z0-9_*?]+")
 
 
-def check(document: Document, problems: list[Problem]) -> PolicyFile | None:
+def check(document: Document, problems: list[Problem]) -> PolicyFile:
     """Turn one document into the records of ``schema``.
 
     Args:
@@ -24,11 +24,10 @@ def check(document: Document, problems: list[Problem]) -> PolicyFile | None:
         problems: Where problems are added; all of the file's are.
 
     Returns:
-        The checked file, or None when a problem was added.
+        The checked file, without whatever had a problem; use it only to go on looking
+        for more when there was one.
     """
-    before = len(problems)
-    result = _policy(Reader(document, problems), document.root)
-    return None if len(problems) > before else result
+    return _policy(Reader(document, problems), document.root)
 
 
 def _policy(reader: Reader, root: Map) -> PolicyFile:

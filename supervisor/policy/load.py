@@ -8,7 +8,6 @@ place in a policy and are refused.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from supervisor.policy.digest import hexdigest
 from supervisor.policy.problems import Problem, quote
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def load_bytes(
     problems.extend(builder.problems)
     if builder.root is None or builder.problems:
         return None
-    return Document(file, path, hashlib.sha256(data).hexdigest(), lines, builder.root)
+    return Document(file, path, hexdigest(data), lines, builder.root)
 
 
 class _Stop(Exception):

@@ -135,8 +135,6 @@ class _Merger:
     def _part(self, key: str, document: Document, chain: tuple[str, ...], *, is_root: bool) -> None:
         self.documents[document.file] = document
         checked = check(document, self.problems)
-        if checked is None:
-            return
         reach = {document.file}
         for text in checked.extends:
             reach |= self._extend(text, document, (*chain, key))

@@ -204,7 +204,8 @@ def _exec_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> ExecRu
         return None
     programs = reader.texts(common.subject, f"'{common.verb}'", single=True)
     for text in programs:
-        if "/" not in text.value and any(char in text.value for char in "*?[\\"):
+        bare = "/" not in text.value and text.value != "**"
+        if bare and any(char in text.value for char in "*?[\\"):
             reader.fail(
                 common.subject,
                 f"{quote(text.value)}: a bare program name is literal; "

@@ -6,11 +6,11 @@ exactly these bytes before. One line a file: SHA-256, a space, the path in hex.
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from supervisor.errors import SupervisorError
 from supervisor.policy import private
+from supervisor.policy.digest import hexdigest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,11 +56,10 @@ def trust(folder: bytes, path: bytes) -> str:
         raise SupervisorError(f"cannot read {os.fsdecode(path)!r}: {error.strerror}") from error
     if len(data) > _MAX_POLICY:
         raise SupervisorError(f"{os.fsdecode(path)!r} is too large for a policy")
-    digest = hashlib.sha256(data).hexdigest()
     store = _read(folder)
-    store[true] = digest
+    store[true] = hexdigest(data)
     _write(folder, store)
-    return digest
+    return store[true]
 
 
 def distrust(folder: bytes, path: bytes) -> bool:

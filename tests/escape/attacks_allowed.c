@@ -178,3 +178,59 @@ int at_ok_socketpair(const struct tree *t)
 	return socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && send(ends[0], "A", 1, 0) == 1 &&
 	       recv(ends[1], &c, 1, 0) == 1 && c == 'A';
 }
+
+/* Through a link that leads into /proc/self, to a descriptor with a number that
+ * only we have. */
+int at_ok_proc_link(const struct tree *t)
+{
+	char path[PATH_MAX];
+	char link_[PATH_MAX];
+	int fd;
+	int verdict;
+
+	in_work(path, t, "data");
+	in_work(link_, t, "o5");
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || dup2(fd, 700) != 700 || symlink("/proc/self/fd", link_))
+		return BLOCKED;
+	in_work(path, t, "o5/700");
+	verdict = allowed_text(open(path, O_RDONLY));
+	verdict = verdict && allowed_text(open("//proc/self/fd/700", O_RDONLY));
+	unlink(link_);
+	return verdict;
+}
+
+static void wait_at_fifo(const char *fifo)
+{
+	alarm(8);
+	_exit(open(fifo, O_RDONLY) < 0);
+}
+
+/* Many opens that wait for their other end must not hold up anybody else's. */
+int at_ok_beside_fifos(const struct tree *t)
+{
+	enum { MANY = 40 };
+	char fifo[PATH_MAX];
+	char path[PATH_MAX];
+	pid_t pids[MANY];
+	int verdict;
+
+	in_work(fifo, t, "fifo");
+	in_work(path, t, "data");
+	if (mkfifo(fifo, 0600))
+		return BLOCKED;
+	for (int i = 0; i < MANY; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			wait_at_fifo(fifo);
+	}
+	usleep(300000);
+	alarm(4);
+	verdict = allowed_text(open(path, O_RDONLY));
+	for (int i = 0; i < MANY; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	unlink(fifo);
+	return verdict;
+}

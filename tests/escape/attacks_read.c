@@ -148,6 +148,40 @@ int at_opath_proc_dir(const struct tree *t)
 	return dir < 0 ? BLOCKED : reads_secret(path);
 }
 
+int at_opath_openat2(const struct tree *t)
+{
+	struct open_how how = { .flags = O_PATH };
+	char path[PATH_MAX];
+	long fd = syscall(SYS_openat2, AT_FDCWD, t->data, &how, sizeof(how));
+
+	path_of(path, "/proc/self/fd/%ld", fd);
+	return fd < 0 ? BLOCKED : reads_secret(path);
+}
+
+/* No rule speaks of /dev/zero. An O_PATH handle is no device that was given. */
+int at_opath_device(const struct tree *t)
+{
+	char path[PATH_MAX];
+	char c;
+	int fd = open("/dev/zero", O_PATH);
+
+	(void)t;
+	path_of(path, "/proc/self/fd/%d", fd);
+	fd = open(path, O_RDWR);
+	return fd >= 0 && read(fd, &c, 1) == 1 ? REACHED : BLOCKED;
+}
+
+int at_opath_device_chmod(const struct tree *t)
+{
+	struct stat st;
+	int fd = open("/dev/zero", O_PATH);
+
+	(void)t;
+	if (fstat(fd, &st))
+		return ABSENT;
+	return worked(fchownat(fd, "", st.st_uid, st.st_gid, AT_EMPTY_PATH));
+}
+
 static int through_link(const struct tree *t, const char *name, const char *target,
 			const char *rest)
 {

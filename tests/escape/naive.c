@@ -9,6 +9,7 @@
  * behalf	resolves and compares, then opens the path again by itself
  * how		refuses to open FORBIDDEN for writing after reading open_how
  * exec, argv	compares execve's path, or its argv[1], and continues
+ * script	compares the interpreter in a script's first line and continues
  *
  * Used by these tests only. Exit status: the command's, 2 for our own errors. */
 #define _GNU_SOURCE
@@ -207,6 +208,24 @@ static bool judge_argv(struct ask *a)
 	return copy_path((pid_t)a->n.pid, word, text) && strcmp(text, a->forbidden) != 0;
 }
 
+/* A script by the interpreter that its first line names. */
+static bool judge_script(struct ask *a)
+{
+	char path[PATH_MAX];
+	char line[PATH_MAX] = "";
+	FILE *f;
+	bool ok;
+
+	if (!ask_path(a, a->call->path, path))
+		return false;
+	f = fopen(path, "re");
+	ok = f && fgets(line, sizeof(line), f) && strncmp(line, "#!", 2) == 0;
+	if (f)
+		fclose(f);
+	line[strcspn(line, "\n")] = 0;
+	return !ok || !below(line + 2, a->forbidden);
+}
+
 #ifdef SYS_open
 #define OLD_OPEN { SYS_open, NONE, 0, NONE, NONE },
 #define OLD_CHANGE                                                                                 \
@@ -238,6 +257,8 @@ static const struct mode modes[] = {
 	{ "behalf", judge_behalf, { OLD_OPEN { SYS_openat, 0, 1, NONE, NONE } } },
 	{ "how", judge_how, { { SYS_openat2, 0, 1, NONE, NONE } } },
 	{ "exec", judge_string, { { SYS_execve, NONE, 0, NONE, NONE } } },
+	{ "resolve-exec", judge_resolved, { { SYS_execve, NONE, 0, NONE, NONE } } },
+	{ "script", judge_script, { { SYS_execve, NONE, 0, NONE, NONE } } },
 	{ "argv", judge_argv, { { SYS_execve, NONE, 0, NONE, NONE } } },
 };
 

@@ -72,7 +72,7 @@ def test_native(attack: Attack, tree: Tree) -> None:
     """The control: with nobody supervising, the attack does what its row says."""
     outcome = attempt(attack.name, tree, [])
     if attack.native == "NEVER":
-        assert outcome.verdict == "blocked", outcome
+        assert outcome.verdict in {"blocked", "absent"}, outcome
     elif attack.native == "WORKS" or (attack.native == "ROOT" and os.geteuid() == 0):
         assert outcome.verdict == "REACHED", outcome
     else:
@@ -85,7 +85,8 @@ def test_supervised(attack: Attack, tree: Tree, supervise: Callable[[Tree], list
     before = tree.marks()
     outcome = attempt(attack.name, tree, supervise(tree))
     if attack.policy == "ALLOW":
-        assert outcome.verdict == "REACHED", outcome
+        there = attack.native == "WORKS" or (attack.native == "ROOT" and os.geteuid() == 0)
+        assert outcome.verdict in ({"REACHED"} if there else {"REACHED", "absent"}), outcome
     elif attack.policy == "BLOCK":
         assert outcome.verdict in {"blocked", "absent"}, outcome
     else:

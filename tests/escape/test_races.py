@@ -3,7 +3,7 @@
 Zero hits in N tries bound the rate of success below 3/N (95 %). That says something
 only where the same program is shown to win, so every race has a positive control.
 
-SUPERVISE_RACE_TRIES sets the tries of a race (exec races take 1/20 of it; default 20,000
+SUPERVISE_RACE_TRIES sets the tries of a race (exec races take 1/40 of it; default 20,000
 and 500), SUPERVISE_RACE_REPORT names a file that gets one JSON line per run.
 """
 
@@ -82,6 +82,16 @@ RACES = (
         "exec",
         "{t}/bin/forbidden",
         share=1 / 40,
+    ),
+    *(
+        Race(
+            f"exec-{kind}",
+            f"swap_exec {{t}}/bin/forbidder {{t}}/bin/forbidden {{t}}/area_a {kind}",
+            naive,
+            "{t}/bin/forbidden",
+            share=1 / 40,
+        )
+        for kind, naive in (("link", "resolve-exec"), ("script", "script"))
     ),
     Race("exec-argv", "flip_argv bud bad {t}/bin/tool bytes", "argv", "bad", share=1 / 40),
     Race("exec-argv-ptr", "flip_argv bud bad {t}/bin/tool ptr", "argv", "bad", share=1 / 40),

@@ -113,7 +113,9 @@ def test_matching_needs_no_kernel(folder: str) -> None:
     """policy/ and match/ include nothing that makes system calls or takes locks."""
     for path in (NATIVE / folder).glob("*.[ch]"):
         text = path.read_text(encoding="utf-8")
-        bad = re.findall(r"#\s*include\s+<(sys/(?!types)[^>]+|unistd\.h|pthread\.h|fcntl\.h)>", text)
+        bad = re.findall(
+            r"#\s*include\s+<(sys/(?!types)[^>]+|unistd\.h|pthread\.h|fcntl\.h)>", text
+        )
         assert not bad, f"{_name(path)}: {bad}"
 
 

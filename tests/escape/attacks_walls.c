@@ -1,183 +1,14 @@
-/* attacks_process.c - ways at the supervisor itself, out of the tree, or out of
- * its file system. What is tried on the supervisor would change nothing: it
- * sets what is already set. */
+/* attacks_walls.c - ways out of the file system, the terminal, the filter or the
+ * machine as the tree sees it. */
 #include "attacks.h"
 
-#include <linux/seccomp.h>
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/resource.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <termios.h>
-
-static int of_parent(const struct tree *t, const char *name, int flags)
-{
-	char path[PATH_MAX];
-	char c;
-	int fd;
-
-	path_of(path, "/proc/%d/%s", (int)t->parent, name);
-	fd = open(path, flags | O_CLOEXEC);
-	/* An open that later reads nothing is no reach; mem at 0 gives EIO. */
-	return fd >= 0 && (read(fd, &c, 1) >= 0 || errno == EIO) ? REACHED : BLOCKED;
-}
-
-int at_parent_environ(const struct tree *t)
-{
-	return of_parent(t, "environ", O_RDONLY);
-}
-
-int at_parent_maps(const struct tree *t)
-{
-	return of_parent(t, "maps", O_RDONLY);
-}
-
-int at_parent_auxv(const struct tree *t)
-{
-	return of_parent(t, "auxv", O_RDONLY);
-}
-
-int at_parent_mem(const struct tree *t)
-{
-	return of_parent(t, "mem", O_RDWR);
-}
-
-int at_parent_oom(const struct tree *t)
-{
-	char path[PATH_MAX];
-	int fd;
-
-	path_of(path, "/proc/%d/oom_score_adj", (int)t->parent);
-	fd = open(path, O_RDWR);
-	return fd < 0 ? BLOCKED : worked(write(fd, "0", 1));
-}
-
-int at_parent_fd(const struct tree *t)
-{
-	char path[PATH_MAX];
-	char link_[PATH_MAX];
-
-	for (int fd = 0; fd < 64; fd++) {
-		path_of(path, "/proc/%d/fd/%d", (int)t->parent, fd);
-		if (readlink(path, link_, sizeof(link_)) > 0 || open(path, O_RDONLY) >= 0)
-			return REACHED;
-	}
-	return BLOCKED;
-}
-
-int at_parent_root(const struct tree *t)
-{
-	char path[PATH_MAX];
-
-	path_of(path, "/proc/%d/root%.4000s", (int)t->parent, t->data);
-	return reads_secret(path);
-}
-
-int at_parent_cwd(const struct tree *t)
-{
-	char path[PATH_MAX];
-
-	path_of(path, "/proc/%d/cwd/../../../../../../../../../../../..%.4000s", (int)t->parent,
-		t->data);
-	return reads_secret(path);
-}
-
-int at_parent_ptrace(const struct tree *t)
-{
-	if (ptrace(PTRACE_SEIZE, t->parent, 0, 0))
-		return BLOCKED;
-	return REACHED;
-}
-
-int at_parent_kill(const struct tree *t)
-{
-	return worked(kill(t->parent, 0));
-}
-
-int at_parent_sigcont(const struct tree *t)
-{
-	return worked(kill(t->parent, SIGCONT));
-}
-
-int at_parent_pidfd(const struct tree *t)
-{
-	int pidfd = (int)syscall(SYS_pidfd_open, t->parent, 0);
-
-	if (pidfd < 0)
-		return BLOCKED;
-	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 ||
-	       syscall(SYS_pidfd_getfd, pidfd, 0, 0) >= 0;
-}
-
-int at_parent_prlimit(const struct tree *t)
-{
-	struct rlimit now;
-
-	if (prlimit(t->parent, RLIMIT_NOFILE, NULL, &now))
-		return BLOCKED;
-	return worked(prlimit(t->parent, RLIMIT_NOFILE, &now, NULL));
-}
-
-int at_parent_affinity(const struct tree *t)
-{
-	cpu_set_t set;
-
-	if (sched_getaffinity(t->parent, sizeof(set), &set))
-		return BLOCKED;
-	return worked(sched_setaffinity(t->parent, sizeof(set), &set));
-}
-
-int at_parent_scheduler(const struct tree *t)
-{
-	struct sched_param p = { 0 };
-
-	return worked(sched_setscheduler(t->parent, SCHED_OTHER, &p));
-}
-
-int at_parent_priority(const struct tree *t)
-{
-	errno = 0;
-	return worked(setpriority(PRIO_PROCESS, (id_t)t->parent,
-				  getpriority(PRIO_PROCESS, (id_t)t->parent)));
-}
-
-int at_parent_ioprio(const struct tree *t)
-{
-	return worked(syscall(SYS_ioprio_set, 1, t->parent, 0));
-}
-
-static int reached_memory(ssize_t n)
-{
-	return n >= 0 || errno == EFAULT ? REACHED : BLOCKED;
-}
-
-int at_parent_vm_readv(const struct tree *t)
-{
-	char c;
-	struct iovec here = { &c, 1 };
-	struct iovec there = { (void *)4096, 1 };
-
-	return reached_memory(process_vm_readv(t->parent, &here, 1, &there, 1, 0));
-}
-
-int at_parent_vm_writev(const struct tree *t)
-{
-	char c = 0;
-	struct iovec here = { &c, 1 };
-	struct iovec there = { (void *)4096, 1 };
-
-	return reached_memory(process_vm_writev(t->parent, &here, 1, &there, 1, 0));
-}
-
-int at_parent_move_pages(const struct tree *t)
-{
-	/* None of its pages: only whether one may. */
-	return worked(syscall(SYS_move_pages, t->parent, 0UL, NULL, NULL, NULL, 0));
-}
 
 int at_mount_bind(const struct tree *t)
 {
@@ -357,4 +188,40 @@ int at_bind(const struct tree *t)
 
 	(void)t;
 	return fd < 0 ? BLOCKED : worked(bind(fd, (struct sockaddr *)&any, sizeof(any)));
+}
+
+/* SOCK_RAW of this family is a datagram socket, whose end may take an address:
+ * the refusal of a name that is no socket shows that it was looked up. */
+int at_socketpair_raw(const struct tree *t)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = "../readonly/file" };
+	struct msghdr m = { .msg_name = &to, .msg_namelen = sizeof(to) };
+	int ends[2];
+
+	if (chdir(t->work) || socketpair(AF_UNIX, SOCK_RAW, 0, ends))
+		return BLOCKED;
+	return sendmsg(ends[0], &m, 0) >= 0 || errno == ECONNREFUSED;
+}
+
+int at_socketpair_dgram(const struct tree *t)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = "../readonly/file" };
+	struct msghdr m = { .msg_name = &to, .msg_namelen = sizeof(to) };
+	int ends[2];
+
+	if (chdir(t->work) || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends))
+		return BLOCKED;
+	return sendmsg(ends[0], &m, 0) >= 0 || errno == ECONNREFUSED;
+}
+
+int at_unshare_each(const struct tree *t)
+{
+	static const int kinds[] = { CLONE_NEWNET, CLONE_NEWPID, CLONE_NEWUTS, CLONE_NEWIPC,
+				     CLONE_NEWCGROUP, 0x80 /* CLONE_NEWTIME */ };
+
+	(void)t;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (unshare(kinds[i]) == 0)
+			return REACHED;
+	return BLOCKED;
 }

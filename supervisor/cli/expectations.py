@@ -1,0 +1,117 @@
+"""Expectations kept beside a policy: a YAML list of questions with the answers wanted."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import yaml
+
+from supervisor.errors import SupervisorError
+from supervisor.run.events import OPS
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_KEYS = {"path", "exec", "op", "expect", "rule"}
+_EXPECT = ("allow", "deny", "steer")
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One question and its answer.
+
+    Attributes:
+        target: The path, or the program as called.
+        argv: For a program: its arguments.
+        is_exec: Whether it is about a program.
+        op: Operation word.
+        expect: allow | deny | steer.
+        rule: Id of the rule that must decide; "" for any.
+        line: Where it stands in its file.
+    """
+
+    target: str
+    argv: tuple[str, ...]
+    is_exec: bool
+    op: str
+    expect: str
+    rule: str
+    line: int
+
+    def shown(self) -> dict[str, object]:
+        """Return the parts that reports show."""
+        return {
+            "target": self.target,
+            "op": self.op,
+            "expect": self.expect,
+            "rule": self.rule,
+            "line": self.line,
+        }
+
+
+def read(path: str) -> list[Expectation]:
+    """Read a file of expectations.
+
+    Args:
+        path: the file.
+
+    Raises:
+        SupervisorError: it cannot be read or says something else (exit code 2).
+    """
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            _fail(path, 0, f"is larger than {_MAX_BYTES} bytes")
+        root = yaml.compose(data.decode(), Loader=yaml.SafeLoader)
+    except OSError as problem:
+        raise SupervisorError(f"{path}: {problem.strerror}", exit_code=2) from problem
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as problem:
+        raise SupervisorError(f"{path}: not valid YAML: {problem}", exit_code=2) from problem
+    if not isinstance(root, yaml.SequenceNode) or not root.value:
+        _fail(path, 0, "is no list of expectations")
+    return [_item(path, node) for node in root.value]
+
+
+def _item(path: str, node: yaml.Node) -> Expectation:
+    line = node.start_mark.line + 1
+    if not isinstance(node, yaml.MappingNode):
+        _fail(path, line, "an expectation is a mapping")
+    fields: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        if key.value not in _KEYS or key.value in fields:
+            _fail(path, line, f"unknown or repeated key {key.value!r}")
+        fields[key.value] = value
+    if ("path" in fields) == ("exec" in fields):
+        _fail(path, line, "exactly one of path and exec is needed")
+    words = _words(path, fields.get("path") or fields["exec"])
+    op = _word(path, fields["op"]) if "op" in fields else "read"
+    expect = _word(path, fields["expect"]) if "expect" in fields else ""
+    if expect not in _EXPECT:
+        _fail(path, line, f"expect is one of {', '.join(_EXPECT)}")
+    if op not in OPS:
+        _fail(path, line, f"there is no operation {op!r}")
+    is_exec = "exec" in fields
+    rule = _word(path, fields["rule"]) if "rule" in fields else ""
+    target = words[0] if is_exec else os.path.expandvars(words[0])
+    return Expectation(target, words[1:], is_exec, "exec" if is_exec else op, expect, rule, line)
+
+
+def _words(path: str, node: yaml.Node) -> tuple[str, ...]:
+    if isinstance(node, yaml.SequenceNode) and node.value:
+        return tuple(_word(path, item) for item in node.value)
+    return (_word(path, node),)
+
+
+def _word(path: str, node: yaml.Node) -> str:
+    if not isinstance(node, yaml.ScalarNode) or not node.value:
+        _fail(path, node.start_mark.line + 1, "a word is needed")
+    return str(node.value)
+
+
+def _fail(path: str, line: int, text: str) -> NoReturn:
+    where = f"{path}:{line}" if line else path
+    raise SupervisorError(f"{where}: {text}", exit_code=2)

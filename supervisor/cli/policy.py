@@ -1,0 +1,368 @@
+"""``supervise policy ...``: look at policies without running anything."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from supervisor.cli.output import out, out_json, table, visible
+from supervisor.cli.request import Request
+from supervisor.errors import PolicyError, SupervisorError, UsageError
+from supervisor.policy import packs, schema
+from supervisor.policy.schema import ACTION_NAMES
+from supervisor.run.events import CLASSES, OPS, escape, name_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from supervisor.model import Verdict
+    from supervisor.policy.build import Built
+    from supervisor.policy.explain import Explanation
+    from supervisor.policy.schema import Policy
+
+_FOUND = 1
+_NO_TMP = b"/tmp/supervise-session"  # stands for the private folder of a run to come
+
+
+def check(args: argparse.Namespace) -> int:
+    """Tell every error of policies.
+
+    Args:
+        args: parsed command line.
+
+    Returns:
+        0, or 1 where there is an error.
+    """
+    results = []
+    for name in args.file:
+        try:
+            policy = Request([name]).load()
+        except PolicyError as error:
+            results.append({"policy": name, "ok": False, "problems": _problems(error)})
+            if not args.json:
+                out(visible(error.message) + "\n")
+        else:
+            rules = len(policy.files) + len(policy.execs)
+            results.append({"policy": name, "ok": True, "rules": rules, "problems": []})
+            if not args.json:
+                out(f"{visible(name)}: {rules} rules, no errors\n")
+    if args.json:
+        out_json(results)
+    return 0 if all(result["ok"] for result in results) else _FOUND
+
+
+def show(args: argparse.Namespace) -> int:
+    """Print a policy: its source, or what comes out of it.
+
+    Args:
+        args: parsed command line.
+
+    Raises:
+        SupervisorError: there is no such policy, or it has errors.
+    """
+    if args.merged or args.json:
+        policy = Request([args.name]).load()
+        if args.json:
+            out_json(_merged(policy))
+        else:
+            out(_merged_text(policy))
+        return 0
+    path = args.name if packs.is_file_name(args.name) else packs.pack_path(args.name)
+    if path is None:
+        known = ", ".join(name for name, _ in packs.list_packs())
+        raise UsageError(f"there is no policy called {args.name!r}", exit_code=2, hint=known)
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as stream:
+            out(visible(stream.read()))
+    except OSError as problem:
+        raise SupervisorError(f"{path}: {problem.strerror}", exit_code=2) from problem
+    return 0
+
+
+def list(args: argparse.Namespace) -> int:  # noqa: A001 - the subcommand's name
+    """List the policies that come with supervise.
+
+    Args:
+        args: parsed command line.
+    """
+    found = packs.list_packs()
+    if args.json:
+        out_json([{"name": name, "description": text} for name, text in found])
+    else:
+        out(table(found))
+    return 0
+
+
+def explain(args: argparse.Namespace) -> int:
+    """Tell what would be decided, by which rule, and what would change it.
+
+    Args:
+        args: parsed command line.
+
+    Returns:
+        0 where it is allowed or steered, 1 where it is denied.
+
+    Raises:
+        SupervisorError: the question or the policy is wrong.
+    """
+    if bool(args.path) == bool(args.exec):
+        raise UsageError("exactly one of --path and --exec is needed", exit_code=2)
+    if args.op not in OPS:
+        raise UsageError(f"there is no operation {args.op!r}", exit_code=2, hint=", ".join(OPS))
+    request = Request.of(args)
+    built = request.build()
+    answers = [
+        _explain(built, path, op, argv)
+        for path, op, argv in (
+            _exec_questions(args.exec, request) if args.exec else _path_question(args, request)
+        )
+    ]
+    if args.json:
+        rows = [_explanation(answer) for answer in answers]
+        out_json(rows if len(rows) > 1 else rows[0])
+    else:
+        out("\n".join(_sentences(answer) for answer in answers))
+    return _FOUND if answers[-1].decision in ("deny", "approve") else 0
+
+
+def test(args: argparse.Namespace) -> int:
+    """Check a list of expectations against a policy, with the matcher itself.
+
+    Args:
+        args: parsed command line.
+
+    Returns:
+        0 where all hold, 1 otherwise.
+
+    Raises:
+        SupervisorError: the list or the policy is wrong.
+    """
+    from supervisor.cli.expectations import read
+
+    expectations = read(args.file)
+    request = Request.of(args)
+    built = request.build()
+    results = []
+    for item in expectations:
+        target = os.path.expanduser(item.target)
+        path = _true_path(target, request)
+        argv = [os.fsencode(word) for word in (item.target, *item.argv)] if item.is_exec else []
+        answer = _explain(built, path, "exec" if item.is_exec else item.op, argv)
+        winner = answer.winner.id if answer.winner else ""
+        ok = answer.decision == item.expect and item.rule in ("", winner)
+        results.append({**item.shown(), "got": answer.decision, "by": winner, "ok": ok})
+    failed = [result for result in results if not result["ok"]]
+    if args.json:
+        out_json(results)
+    else:
+        for result in failed:
+            wanted = f"{result['expect']} {result['rule']}".rstrip()
+            got = f"{result['got']} {result['by']}".rstrip()
+            where = visible(f"{args.file}:{result['line']}: {result['op']} {result['target']}")
+            out(f"{where}: expected {wanted}, got {got}\n")
+        out(f"{len(results) - len(failed)} of {len(results)} expectations hold\n")
+    return _FOUND if failed else 0
+
+
+def syscalls(args: argparse.Namespace) -> int:
+    """Print how every system call is treated.
+
+    Args:
+        args: parsed command line.
+    """
+    from supervisor import native
+
+    rows = native.rows()
+    if args.json:
+        out_json(
+            [
+                {"nr": r.nr, "name": r.name, "class": name_of(CLASSES, r.klass), "note": r.note}
+                for r in rows
+            ]
+        )
+    else:
+        cells = [(str(r.nr), r.name, name_of(CLASSES, r.klass), r.note) for r in rows]
+        out(table([("NR", "NAME", "TREATED", "WHY"), *cells]))
+    return 0
+
+
+def trust(args: argparse.Namespace) -> int:
+    """Trust a project's policy file as it is now, or no longer.
+
+    Args:
+        args: parsed command line.
+
+    Raises:
+        SupervisorError: the file or the list cannot be used, or the policy has errors.
+    """
+    from supervisor.policy import trust as store
+
+    request = Request(["./" + args.file if not packs.is_file_name(args.file) else args.file])
+    path = os.fsencode(args.file)
+    if args.remove:
+        found = store.distrust(request.state, path)
+        out(f"{visible(args.file)}: {'trusted no longer' if found else 'was not trusted'}\n")
+        return 0 if found else _FOUND
+    request.load()
+    digest = store.trust(request.state, path)
+    out(f"{visible(args.file)}: trusted as sha256 {digest}\n")
+    return 0
+
+
+def _path_question(
+    args: argparse.Namespace, request: Request
+) -> Sequence[tuple[bytes, str, Sequence[bytes]]]:
+    return [(_true_path(os.path.expanduser(args.path), request), args.op, ())]
+
+
+def _exec_questions(
+    words: Sequence[str], request: Request
+) -> Sequence[tuple[bytes, str, Sequence[bytes]]]:
+    """The program is searched as a run would: in PATH where it is a bare name."""
+    import shutil
+
+    found = words[0] if "/" in words[0] else shutil.which(words[0])
+    if not found:
+        raise UsageError(f"{words[0]!r} is not found in PATH", exit_code=2)
+    argv = [os.fsencode(word) for word in words]
+    return [(_true_path(found, request), "exec", argv)]
+
+
+def _true_path(path: str, request: Request) -> bytes:
+    whole = os.path.join(os.fsdecode(request.context.cwd) or "/", path)
+    return os.fsencode(os.path.realpath(whole))
+
+
+def _explain(built: Built, path: bytes, op: str, argv: Sequence[bytes]) -> Explanation:
+    from supervisor.policy.explain import explain as ask
+
+    name = argv[0] if argv else b""
+    decide = partial(_decide, built.entry.blob)
+    return ask(built.policy, built.compiled, decide, path, op, name=name, argv=argv)
+
+
+def _decide(blob: bytes, ops: int, path: bytes, name: bytes, argv: Sequence[bytes]) -> Verdict:
+    from supervisor import native
+
+    return native.decide(blob, ops, path, name=name, argv=argv, tmp=_NO_TMP)
+
+
+def _explanation(answer: Explanation) -> dict[str, object]:
+    rules = [answer.winner] if answer.winner else []
+    shown = [
+        {"id": rule.id, "action": rule.action, "src": rule.src, "say": rule.say}
+        for rule in (*rules, *answer.losers)
+    ]
+    return {
+        "path": escape(answer.path),
+        "op": answer.op,
+        "decision": answer.decision,
+        "errno": answer.err,
+        "rule": shown[0] if rules else None,
+        "losers": shown[len(rules) :],
+        "mechanism": answer.mechanism,
+        "change": answer.change,
+        "observe": answer.observe,
+    }
+
+
+def _sentences(answer: Explanation) -> str:
+    from supervisor.cli.denials import errno_name, quoted
+
+    seen = f" = -1 {errno_name(answer.err)}" if answer.err else ""
+    lines = [f"{answer.decision.upper()} {answer.op} {quoted(answer.path)}{seen}"]
+    if answer.observe:
+        lines.append("  mode       observe: it is recorded and passes all the same")
+    if answer.winner is None:
+        lines.append("  rule       default: nothing allows it")
+    else:
+        rule = answer.winner
+        say = f": {rule.say}" if rule.say else ""
+        lines.append(f"  rule       {rule.id} ({rule.src}){say}")
+        if rule.text:
+            lines.append(f"             {rule.text}")
+    lines += [f"  outvoted   {rule.action} {rule.id} ({rule.src})" for rule in answer.losers]
+    lines += [f"  mechanism  {answer.mechanism}", f"  change     {answer.change}"]
+    return visible("\n".join(lines)) + "\n"
+
+
+def _merged(policy: Policy) -> dict[str, object]:
+    return {
+        "name": policy.name,
+        "mode": "observe" if policy.observe else "enforce",
+        "vars": {name: escape(value) for name, value in policy.vars},
+        "sources": [{"file": s.file, "sha256": s.sha256} for s in policy.sources],
+        "files": [
+            {
+                "id": rule.id,
+                "action": ACTION_NAMES[rule.action],
+                "ops": schema.op_names(rule.ops),
+                "paths": [escape(pattern) for pattern in rule.patterns],
+                "except": [escape(pattern) for pattern in rule.excluded],
+                "to": escape(rule.dest),
+                "say": rule.say,
+                "src": str(rule.source),
+            }
+            for rule in policy.files
+        ],
+        "exec": [
+            {
+                "id": rule.id,
+                "action": ACTION_NAMES[rule.action],
+                "programs": [escape(word) for word in (*rule.names, *rule.patterns)],
+                "argv": None
+                if rule.argv_patterns is None
+                else [escape(word) for word in rule.argv_patterns],
+                "to": [escape(word) for word in rule.dest],
+                "say": rule.say,
+                "src": str(rule.source),
+            }
+            for rule in policy.execs
+        ],
+        "env": {
+            "keep": [*policy.env.keep],
+            "drop": [*policy.env.drop],
+            "set": {name: escape(value) for name, value in policy.env.values},
+        },
+    }
+
+
+def _merged_text(policy: Policy) -> str:
+    merged = _merged(policy)
+    lines = [f"name: {merged['name']}", f"mode: {merged['mode']}"]
+    lines += [f"# from {source.file}" for source in policy.sources]
+    for section, rules in (("files", policy.files), ("exec", policy.execs)):
+        lines.append(f"{section}:")
+        for rule in rules:
+            lines.append(f"  # {rule.source}")
+            lines.append(f"  - id: {rule.id}")
+            if isinstance(rule, schema.FileRule):
+                lines.append(f"    {ACTION_NAMES[rule.action]}: [{schema.op_names(rule.ops)}]")
+                words, name = rule.patterns, "paths"
+            else:
+                words, name = (*rule.names, *rule.patterns), ACTION_NAMES[rule.action]
+            lines.append(f"    {name}:")
+            lines += [f"      - {_shown(word)}" for word in words]
+    return visible("\n".join(lines)) + "\n"
+
+
+def _shown(pattern: bytes) -> str:
+    """A pattern as people write it: the late-bound folder by its name."""
+    if pattern[:1] == b"\x01":
+        return "${TMPDIR}" + escape(pattern[1:])
+    return escape(pattern)
+
+
+def _problems(error: PolicyError) -> Sequence[dict[str, object]]:
+    return [
+        {
+            "file": problem.file,
+            "line": problem.line,
+            "column": problem.column,
+            "message": problem.message,
+            "suggestion": problem.suggestion,
+        }
+        for problem in error.problems
+    ]
