@@ -134,8 +134,6 @@ static int take_signals(sv_session *s, sigset_t *old, struct sv_err *err)
 		return 0;
 	*old = *sv_guard_mask();
 	sv_forwarded_signals(&set);
-	signal(SIGTTOU, SIG_IGN);
-	signal(SIGTTIN, SIG_IGN);
 	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->signals < 0 ? sv_fail(err, errno, "signals", "%s", strerror(errno)) : 0;
 }
@@ -222,6 +220,10 @@ int sv_spawn(sv_session *s, const struct sv_start *start, struct sv_err *err)
 		rc = start_child(s, start, &mask, err);
 	if (rc < 0)
 		return rc;
+	/* a target that plays with the foreground must not stop us; set only now,
+	 * as the child would have inherited it */
+	signal(SIGTTOU, SIG_IGN);
+	signal(SIGTTIN, SIG_IGN);
 	if (start_threads(s, err) < 0)
 		return -EAGAIN;
 	release.control = s->control;

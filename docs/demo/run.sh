@@ -26,6 +26,8 @@ HOME=$scratch/home
 export HOME
 secret="this-is-the-private-key-$$"
 log=$scratch/audit.log
+FORBIDDEN=/etc/$(basename "$scratch")
+export FORBIDDEN
 
 # The home folder of somebody who has something to lose.
 mkdir -p "$HOME/.ssh" "$HOME/.local/bin" "$scratch/work"
@@ -71,14 +73,14 @@ fail() {
 	echo "demo: FAILED: $*" >&2
 	exit 1
 }
+if [ -e "$FORBIDDEN" ]; then
+	rm -f "$FORBIDDEN"
+	fail "a file was written to /etc"
+fi
 ! grep -q "$secret" "$scratch/said" || fail "the private key leaked"
 [ "$(cat "$HOME/.ssh/id_ed25519")" = "$secret" ] || fail "the private key was changed"
 [ "$(cat "$HOME/.bashrc")" = "# mine" ] || fail ".bashrc was changed"
 [ ! -e "$HOME/outside" ] || fail "a file was written outside of the project"
-if [ -e /etc/supervise-demo ]; then
-	rm -f /etc/supervise-demo
-	fail "a file was written to /etc"
-fi
 [ "$status" = 0 ] || fail "the session ended with $status"
 git -C "$scratch/work/project" log --oneline | grep -q "add: add" || fail "the commit is missing"
 

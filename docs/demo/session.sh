@@ -57,7 +57,7 @@ refused "read a private key" cat "$HOME/.ssh/id_ed25519"
 refused "read it through a link" sh -c 'ln -s "$HOME/.ssh" keys && cat keys/id_ed25519'
 refused "write outside of the project" write x "$HOME/outside"
 refused "change a start-up file" write "alias ls=rm" "$HOME/.bashrc"
-refused "write to /etc" write x /etc/supervise-demo
+refused "write to /etc" write x "$FORBIDDEN"
 refused "run a forbidden program" tools/nc -l 1
 
 steered "call curl" "audited copy of https://example.test" tools/curl https://example.test

@@ -52,6 +52,13 @@ static bool is_folder(const struct sv_place *p)
 	return fstatat(p->parent, p->last, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool exists(const struct sv_place *p)
+{
+	struct stat st;
+
+	return fstatat(p->parent, p->last, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /* May what is called from be called to? */
 static bool may_move(struct sv_work *w, const struct sv_place *from, const struct sv_place *to)
 {
@@ -109,8 +116,12 @@ void sv_do_rename(struct sv_work *w)
 		return sv_refuse_why(w, EPERM, "a whiteout is a device node");
 	if (!pin_both(w))
 		return;
-	if (allowed(w, SV_OP_RENAME, &w->place[0]) && allowed(w, SV_OP_RENAME, &w->place[1]))
-		judge_and_move(w);
+	if (!allowed(w, SV_OP_RENAME, &w->place[0]) || !allowed(w, SV_OP_RENAME, &w->place[1]))
+		return;
+	/* what stands at the new name is gone afterwards */
+	if (!swap && exists(&w->place[1]) && !allowed(w, SV_OP_DELETE, &w->place[1]))
+		return;
+	judge_and_move(w);
 }
 
 /* The object that gets another name is pinned; what it may be called is judged

@@ -51,6 +51,7 @@ void sv_place_init(struct sv_place *place)
 {
 	place->fd = place->parent = -1;
 	place->held = place->slash = false;
+	place->via = -1;
 	place->len = 0;
 	place->path[0] = place->last[0] = 0;
 }
@@ -142,15 +143,12 @@ int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool v
 	if (rc < 0)
 		return rc;
 	if (out->path[0] != '/') {
-		/* pipe:[1], socket:[1], anon_inode: held by the tree already */
-		out->held = via_fd && out->path[0] != '(';
+		/* pipe:[1], socket:[1]; anything else nameless is no file */
+		out->held = via_fd && (S_ISFIFO(out->st.st_mode) || S_ISSOCK(out->st.st_mode));
 		return out->held ? 0 : -EACCES;
 	}
 	strip_deleted(out);
-	if (via_fd && S_ISCHR(out->st.st_mode) && !strncmp(out->path, "/dev/", 5))
-		out->held = true;	/* a terminal that the tree was given */
-	if (via_fd && out->st.st_nlink == 0 && !strncmp(out->path, "/memfd:", 7))
-		out->held = true;
+	out->held = via_fd && out->st.st_nlink == 0 && !strncmp(out->path, "/memfd:", 7);
 	if (out->st.st_dev == p->proc_dev)
 		return check_proc(p, t, out->path);
 	return foreign_procfs(p, fd, out->st.st_dev) ? -EACCES : 0;
@@ -199,22 +197,23 @@ static int pin_from(struct sv_paths *p, const struct sv_tracee *t, int start, co
 		    int pin, uint64_t resolve, struct sv_place *out)
 {
 	const int base = start < 0 ? AT_FDCWD : start;
-	bool via_fd = false;
-	int fd = -ELOOP, rc;
+	int fd = -ELOOP, rc, via = -1;
 
 	if (!leads_to_proc(path) || resolve)
 		fd = kernel_walk(base, path, pin, resolve);
 	if (fd == -ELOOP && !resolve)
-		fd = sv_walk(p, t, base, path, pin, &via_fd);
+		fd = sv_walk(p, t, base, path, pin, &via);
 	if (fd < 0)
 		return fd;
-	rc = sv_place_adopt(p, t, fd, via_fd, out);
-	if (rc != -EACCES || via_fd || resolve || out->st.st_dev != p->proc_dev)
+	rc = sv_place_adopt(p, t, fd, via >= 0, out);
+	out->via = via;
+	if (rc != -EACCES || via >= 0 || resolve || out->st.st_dev != p->proc_dev)
 		return rc;
 	/* "self" answered for us: ask again as the target */
 	sv_close_fd(&out->fd);
-	fd = sv_walk(p, t, base, path, pin, &via_fd);
-	return fd < 0 ? fd : sv_place_adopt(p, t, fd, via_fd, out);
+	fd = sv_walk(p, t, base, path, pin, &via);
+	out->via = via;
+	return fd < 0 ? fd : sv_place_adopt(p, t, fd, via >= 0, out);
 }
 
 int sv_pin(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathname *name, int pin,

@@ -28,7 +28,8 @@ struct sv_paths {
 struct sv_place {
 	int fd;			/* O_PATH of the object, -1 = only the parent is pinned */
 	int parent;		/* O_PATH of the folder that holds last, -1 = not asked */
-	bool held;		/* reached through a descriptor the tree holds; has no name */
+	bool held;		/* a pipe, socket or memory file: no name, and the tree holds it */
+	int via;		/* open flags of the descriptor it was reached through, -1 = a name */
 	bool slash;		/* the name ended in '/' */
 	struct stat st;		/* of fd, or of parent */
 	int len;
@@ -60,9 +61,9 @@ int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool v
 int sv_place_join(struct sv_place *out);
 
 /* decode/walk.c: the component-wise walk for /proc and what leads into it.
- * Returns an O_PATH descriptor or -errno; *via_fd = the last step was a link
- * to a descriptor. */
+ * Returns an O_PATH descriptor or -errno; *via = open flags of the descriptor
+ * that the last step was a link to, -1 = it was none. */
 int sv_walk(struct sv_paths *p, const struct sv_tracee *t, int start, const char *path, int pin,
-	    bool *via_fd);
+	    int *via);
 
 #endif

@@ -24,7 +24,7 @@ struct walk {
 	int cur;		/* owned */
 	int links;
 	int pin;
-	bool via_fd;
+	int via;
 	char rest[2 * SV_PATH_MAX];
 };
 
@@ -114,21 +114,45 @@ static bool magic_of(const char *dir, const char *name, pid_t *pid, bool *is_fd)
 	return *end == 0 && (!strcmp(name, "cwd") || !strcmp(name, "root") || !strcmp(name, "exe"));
 }
 
+/* Open flags of descriptor NAME, from the fdinfo folder beside this fd folder:
+ * an O_PATH descriptor is held by anybody and gives nothing. */
+static int fd_flags(const struct walk *w, const char *name)
+{
+	char text[512], path[64];
+	cleanup_fd int fd = -1;
+	const char *p;
+	ssize_t k;
+
+	snprintf(path, sizeof(path), "../fdinfo/%.20s", name);
+	fd = openat(w->cur, path, O_RDONLY | O_CLOEXEC);
+	k = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (k <= 0)
+		return -EACCES;
+	text[k] = 0;
+	p = strstr(text, "flags:");
+	return p ? (int)strtol(p + 6, NULL, 8) : -EACCES;
+}
+
 static int follow_magic(struct walk *w, const char *name, pid_t pid, bool is_fd)
 {
 	pid_t tgid;
-	int fd;
+	int fd, flags = -1;
 
 	if (pid == w->p->self)
 		return -EACCES;
 	if (pid != w->t->call->tid && (sv_tracee_tgid(w->t, &tgid) < 0 || tgid != pid) &&
 	    !sv_in_tree(w->p->proc_fd, pid))
 		return -EACCES;
+	if (is_fd) {
+		flags = fd_flags(w, name);
+		if (flags < 0)
+			return flags;
+	}
 	fd = openat(w->cur, name, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	move_to(w, fd);
-	w->via_fd = is_fd;
+	w->via = flags;
 	return 0;
 }
 
@@ -196,7 +220,7 @@ static int step(struct walk *w, const char *name, bool last)
 	if (fstat(fd, &st) < 0) {
 		rc = -errno;
 	} else if (!S_ISLNK(st.st_mode) || nofollow) {
-		w->via_fd = false;
+		w->via = -1;
 		move_to(w, fd);
 		return 0;
 	} else {
@@ -207,9 +231,9 @@ static int step(struct walk *w, const char *name, bool last)
 }
 
 int sv_walk(struct sv_paths *p, const struct sv_tracee *t, int start, const char *path, int pin,
-	    bool *via_fd)
+	    int *via)
 {
-	struct walk w = { .p = p, .t = t, .cur = -1, .pin = pin };
+	struct walk w = { .p = p, .t = t, .cur = -1, .pin = pin, .via = -1 };
 	char name[SV_PATH_MAX];
 	bool last, dir;
 	struct stat st;
@@ -237,6 +261,6 @@ int sv_walk(struct sv_paths *p, const struct sv_tracee *t, int start, const char
 		sv_close_fd(&w.cur);
 		return rc;
 	}
-	*via_fd = w.via_fd;
+	*via = w.via;
 	return w.cur;
 }

@@ -168,15 +168,20 @@ static void park(struct sv_tracer *t, struct sv_task *task, uint64_t id)
 	sv_task_state_set(t, task, rc < 0 && t->killable ? SV_TASK_LEAVING : SV_TASK_PARKING);
 }
 
-/* A call of a task whose rewritten call never came (its code was changed under
- * it): nothing is let go, the task gets its signals back and calls again. */
-static void take_over(struct sv_tracer *t, struct sv_task *old, struct sv_task *task)
+/* A plan for a task that is in hand already. Nearly always its notification is
+ * history: a signal or our own interrupt ended it (only without a killable wait).
+ * Else the rewritten call never came, because the program's code was changed
+ * under it: nothing is let go, the task gets its signals back and calls again. */
+static void second_plan(struct sv_tracer *t, struct sv_task *old, struct sv_task *task)
 {
-	sv_task_report(t, task, SV_EXEC_AGAIN, 0, "the task was still in an earlier exec");
-	ptrace(PTRACE_INTERRUPT, old->plan.tid, 0, 0);
-	sv_task_answer(t, task->plan.id, -SV_ERESTARTNOINTR, 0);
-	sv_task_state_set(t, old, SV_TASK_LEAVING);
-	old->strayed = true;
+	if (old->state == SV_TASK_RETURNING && old->entered &&
+	    ioctl(t->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &task->plan.id) == 0) {
+		ptrace(PTRACE_INTERRUPT, old->plan.tid, 0, 0);
+		sv_task_answer(t, task->plan.id, -SV_ERESTARTNOINTR, 0);
+		sv_task_state_set(t, old, SV_TASK_LEAVING);
+		old->strayed = true;
+	}
+	sv_task_report(t, task, SV_EXEC_AGAIN, 0, "the task was still in an earlier call");
 	sv_exec_plan_free(&task->plan);
 }
 
@@ -185,7 +190,7 @@ void sv_step_start(struct sv_tracer *t, struct sv_task *task)
 	struct sv_task *old = sv_task_find(t, task->plan.tid);
 
 	if (old) {
-		take_over(t, old, task);
+		second_plan(t, old, task);
 		return;
 	}
 	/* One that waited may be dead by now, but its process still has a queue. */

@@ -42,22 +42,30 @@ static void lost(struct sv_tracer *t, struct sv_task *task, int rc)
 		end(t, task, "the registers of a task could not be put back", NULL);
 }
 
+/* The call did not take place: the kernel is about to make it again. */
+static bool restarting(const struct sv_task *task, const struct sv_regs *regs)
+{
+	const struct sv_exec_plan *p = &task->plan;
+	int64_t res = sv_regs_result(regs);
+
+	if (res <= -512 && res >= -516)
+		return true;
+	return sv_regs_parked(regs, task->moved ? task->now_nr : p->nr,
+			      task->moved ? task->now_args : p->args);
+}
+
 /* In the stop after a call that did not become a program. */
 static void left_call(struct sv_tracer *t, struct sv_task *task, int sig)
 {
-	const struct sv_exec_plan *p = &task->plan;
 	bool ran = task->state == SV_TASK_RUNNING;
 	struct sv_regs regs;
 	int64_t res = 0;
-	int rc = sv_regs_get(p->tid, &regs);
+	int rc = sv_regs_get(task->plan.tid, &regs);
 
 	if (rc == 0) {
 		res = sv_regs_result(&regs);
-		/* Restart codes; what is no errno means that it is far away already. */
-		if (sv_regs_parked(&regs, task->moved ? task->now_nr : p->nr,
-				   task->moved ? task->now_args : p->args) ||
-		    (res <= -512 && res >= -516))
-			ran = false;
+		ran = ran && !restarting(task, &regs);
+		/* What is no errno means that it is far away already. */
 		if (!ran || res >= 0 || res < -4095)
 			res = 0;
 		if (task->moved)

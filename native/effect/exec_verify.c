@@ -163,17 +163,30 @@ static bool split_line(struct sv_str line, struct sv_str *id, struct sv_str *pat
 	return true;
 }
 
+/* The stack, the vdso and the like: no file behind them, inode 0. */
+static bool fileless(struct sv_str id, struct sv_str path)
+{
+	if (path.n == 0)
+		return true;
+	return path.p[0] == '[' && id.n >= 2 && memcmp(id.p + id.n - 2, " 0", 2) == 0;
+}
+
+static bool nameless(struct sv_str path)
+{
+	size_t n = sizeof(DELETED) - 1;
+
+	return path.p[0] != '/' || (path.n > n && memcmp(path.p + path.n - n, DELETED, n) == 0);
+}
+
 static const char *check_line(const struct sv_exec_plan *plan, const struct sv_tracer_ops *ops,
 			      void *ctx, struct image *img, struct sv_str line)
 {
-	size_t tail = sizeof(DELETED) - 1;
 	uint8_t plain[LINK_MAX_BYTES];
 	struct sv_str id, path, real;
 
 	if (!split_line(line, &id, &path) || path.n > sizeof(plain))
 		return "the new program's memory map could not be read";
-	if (path.n == 0 || (path.p[0] == '[' && id.n >= 2 && id.p[id.n - 1] == '0' &&
-			    id.p[id.n - 2] == ' '))
+	if (fileless(id, path))
 		return NULL;
 	real = (struct sv_str){ plain, unescape(path, plain) };
 	if (same(path, img->path, img->n) || same(real, img->path, img->n)) {
@@ -182,8 +195,7 @@ static const char *check_line(const struct sv_exec_plan *plan, const struct sv_t
 		return same(id, img->id.p, img->id.n) ? NULL :
 		       "two files took turns under the program's name";
 	}
-	if (path.p[0] != '/' || (path.n > tail && same((struct sv_str){ path.p + path.n - tail,
-								       tail }, DELETED, tail)))
+	if (nameless(path))
 		return "a file without a name was mapped into the new program";
 	if (!ops->may_map(ctx, plan, path) || (real.n != path.n && !ops->may_map(ctx, plan, real)))
 		return "a loader that may not run was mapped into the new program";
@@ -221,33 +233,32 @@ static const char *check_maps(const struct sv_exec_plan *plan, pid_t tgid,
 	return why;
 }
 
+static struct sv_str after(struct sv_str s, size_t n)
+{
+	return (struct sv_str){ s.p + n, s.n - n };
+}
+
 /* The strings that must stand there: all of argv, or a script's head and then
  * argv without its first string. */
-static const char *compare_argv(const struct sv_exec_plan *plan, const char *got, size_t n)
+static const char *compare_argv(const struct sv_exec_plan *plan, struct sv_str got)
 {
 	bool steer = plan->kind == SV_PLAN_STEER;
-	const char *want = steer ? plan->new_argv : plan->argv;
-	size_t len = steer ? plan->new_argv_len : plan->argv_len;
-	const char *first;
+	struct sv_str want = { (const uint8_t *)(steer ? plan->new_argv : plan->argv),
+			       steer ? plan->new_argv_len : plan->argv_len };
 
-	if (len > 0 && want[len - 1] != 0)
+	if (want.n > 0 && want.p[want.n - 1] != 0)
 		return "the judged arguments are not terminated";
+	/* The kernel gives a program without arguments one empty string. */
+	if (want.n == 0)
+		want = (struct sv_str){ (const uint8_t *)"", 1 };
 	if (plan->script) {
-		if (!plan->head || n < plan->head_len || memcmp(got, plan->head, plan->head_len))
+		if (!plan->head || got.n < plan->head_len ||
+		    memcmp(got.p, plan->head, plan->head_len) != 0)
 			return "the interpreter line was changed after it was judged";
-		got += plan->head_len;
-		n -= plan->head_len;
-		first = len ? memchr(want, 0, len) : NULL;
-		if (first) {
-			len -= (size_t)(first + 1 - want);
-			want = first + 1;
-		}
-	} else if (len == 0) {
-		/* The kernel gives a program without arguments one empty string. */
-		want = "";
-		len = 1;
+		got = after(got, plan->head_len);
+		want = after(want, strlen((const char *)want.p) + 1);
 	}
-	if (n != len || (n && memcmp(got, want, n) != 0))
+	if (!same(got, want.p, want.n))
 		return "the arguments were changed after they were judged";
 	return NULL;
 }
@@ -274,7 +285,7 @@ static const char *check_argv(const struct sv_exec_plan *plan, pid_t tgid,
 	seen->n = (size_t)n < sizeof(seen->argv) ? (size_t)n : sizeof(seen->argv);
 	memcpy(seen->argv, buf, seen->n);
 	if (plan->check_argv || plan->kind == SV_PLAN_STEER)
-		why = compare_argv(plan, buf, (size_t)n);
+		why = compare_argv(plan, (struct sv_str){ (uint8_t *)buf, (size_t)n });
 	free(buf);
 	return why;
 }

@@ -131,6 +131,8 @@ int sv_guard(struct sv_err *err)
 	}
 	if (pid > 0) {
 		close(p[0]);
+		signal(SIGTTOU, SIG_IGN);
+		signal(SIGTTIN, SIG_IGN);
 		guard(pid, &set);
 	}
 	close(p[1]);

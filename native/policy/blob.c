@@ -68,6 +68,11 @@ static bool fits(const struct sv_rule *r)
 	return r->dest_kind == SV_DEST_FILE || r->dest_kind == SV_DEST_TREE;
 }
 
+static bool read_texts(struct sv_load *l, struct sv_rule *r)
+{
+	return sv_mp_str(&l->r, SV_BLOB_SAY, &r->say) && sv_mp_str(&l->r, SV_BLOB_SRC, &r->src);
+}
+
 static int read_rule(struct sv_load *l, struct sv_rule *r)
 {
 	uint64_t kind, action, ops, code, dest;
@@ -77,8 +82,8 @@ static int read_rule(struct sv_load *l, struct sv_rule *r)
 		return sv_load_damaged(l, "a rule");
 	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_EXEC, &kind) ||
 	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, 0xff, &ops) ||
-	    !sv_mp_uint(&l->r, 4095, &code) || !sv_mp_str(&l->r, SV_BLOB_SAY, &r->say) ||
-	    !sv_mp_str(&l->r, SV_BLOB_SRC, &r->src) || !sv_mp_uint(&l->r, SV_DEST_ARGV, &dest))
+	    !sv_mp_uint(&l->r, 4095, &code) || !read_texts(l, r) ||
+	    !sv_mp_uint(&l->r, SV_DEST_ARGV, &dest))
 		return sv_load_damaged(l, "a rule");
 	r->kind = (enum sv_rule_kind)kind;
 	r->action = (enum sv_action)action;

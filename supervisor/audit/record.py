@@ -21,13 +21,14 @@ spaces, only objects, lists, strings and integers. Its fields:
 
 Paths, names and arguments are bytes: they are written with
 :func:`supervisor.run.events.escape`, which :func:`supervisor.run.events.unescape`
-turns back. Neither json nor hashlib is imported here: together they would cost
+turns back. The json package is not imported here: it would cost
 a tenth of a warm start.
 """
 
 from __future__ import annotations
 
 from supervisor.errors import SessionError
+from supervisor.policy.digest import hexdigest
 from supervisor.run.events import (
     ACTIONS,
     EFFECTS,
@@ -42,19 +43,13 @@ from supervisor.run.events import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _hashlib import HASH
     from collections.abc import Callable, Mapping, Sequence
 
     from supervisor.run.events import Event
 
     Value = int | str | Sequence["Value"] | Mapping[str, "Value"]
-    sha256: Callable[[bytes], HASH]
     _quote: Callable[[str], str]
 
-try:
-    from _sha256 import sha256  # type: ignore[import-not-found,no-redef]
-except ImportError:
-    from hashlib import sha256
 try:
     from _json import encode_basestring_ascii as _quote
 except ImportError:
@@ -94,7 +89,7 @@ def digest(prev: str, body: str) -> str:
         prev: ``h`` of the line before.
         body: the canonical line without ``h``.
     """
-    return sha256(_DOMAIN + prev.encode() + body.encode()).hexdigest()
+    return hexdigest(_DOMAIN + prev.encode() + body.encode())
 
 
 class Chain:

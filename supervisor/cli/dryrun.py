@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from supervisor import native
-from supervisor.audit.record import sha256
 from supervisor.cli.output import out, out_json, table
 from supervisor.errors import SupervisorError
 from supervisor.policy.blob import read_rules
+from supervisor.policy.digest import hexdigest
 from supervisor.run.events import ACTIONS, escape, name_of, op_names
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def show(entry: Entry, command: Sequence[bytes], *, as_json: bool) -> int:
     facts = {
         "command": [escape(word) for word in command],
         "policy": entry.name,
-        "sha256": sha256(entry.blob).hexdigest(),
+        "sha256": hexdigest(entry.blob),
         "mode": "observe" if entry.observe else "enforce",
         "private_tmp": entry.needs_tmp,
         "sources": [f"{name} {digest}" for name, _, digest in entry.sources],

@@ -378,7 +378,6 @@ LEAVES: dict[tuple[str, ...], Leaf] = {
         "supervisor.cli.completion", "print shell completions or the man page", _completion
     ),
 }
-COMMANDS = tuple(dict.fromkeys(name[0] for name in LEAVES))
 
 
 def build(name: tuple[str, ...]) -> Parser:

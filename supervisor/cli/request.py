@@ -57,15 +57,13 @@ class Request:
         self.protected = (*_protected(self.folder, self.state), *protect)
 
     @classmethod
-    def of(cls, args: argparse.Namespace, protect: Sequence[Protected] = ()) -> Request:
+    def of(cls, args: argparse.Namespace) -> Request:
         """Read the flags that parser adds for policies.
 
         Args:
             args: parsed command line.
-            protect: further paths to keep the command away from.
         """
-        mode: str = getattr(args, "mode", None) or ""
-        return cls(args.policy, sets=args.set, allow=args.allow_path, mode=mode, protect=protect)
+        return cls(args.policy, sets=args.set, allow=args.allow_path)
 
     def _defaults(self) -> tuple[str, ...]:
         """A trusted project file comes before the user's own policy, and that before ours."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from supervisor import __version__
+from supervisor.cli import COMMANDS
 from supervisor.cli.output import Stderr, out, want_colour
-from supervisor.cli.parser import COMMANDS, SHORT_HELP, split_command, version
 from supervisor.cli.request import Request
 from supervisor.errors import SessionError, SupervisorError, UsageError
+from supervisor.policy.digest import hexdigest
 from supervisor.policy.environ import apply_env
 from supervisor.run.session import Plan
 from supervisor.run.session import run as run_session
@@ -16,11 +17,9 @@ from supervisor.run.status import exec_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Mapping, Sequence
 
     from supervisor.audit.writer import AuditTrail, LogFile
-    from supervisor.cli.parser import Parser
     from supervisor.policy.blob import RuleInfo
     from supervisor.policy.cache import Entry
     from supervisor.run.events import Event
@@ -29,11 +28,37 @@ if TYPE_CHECKING:
     Runner = Callable[[Plan, Sequence[Follower]], Outcome]
 
 
-def run(parser: Parser, words: Sequence[str], *, named: bool, runner: Runner = run_session) -> int:
+class Options:
+    """The options of ``run`` with their defaults; the parser fills in what was given."""
+
+    def __init__(self) -> None:
+        """Set every option to its default."""
+        self.policy: list[str] = []
+        self.set: list[tuple[str, str]] = []
+        self.allow_path: list[tuple[str, tuple[str, ...]]] = []
+        self.mode: str | None = None
+        self.audit: str | None = None
+        self.json = False
+        self.allow_degraded: list[str] = []
+        self.dry_run = False
+        self.fail_on_deny = False
+        self.timeout: float | None = None
+        self.status_fd: int | None = None
+        self.wait_all = False
+        self.quiet = False
+        self.verbose = False
+        self.color = "auto"
+        self.version = False
+        self.short_help = False
+        self.help = False
+
+
+def run(words: Sequence[str], *, named: bool, runner: Runner = run_session) -> int:
     """Run a command line.
 
+    A line without options is not worth the 10 ms that argparse takes.
+
     Args:
-        parser: parser of ``run``.
         words: what stands behind ``supervise [run]``.
         named: the word ``run`` was given.
         runner: runs the plan; tests bring their own.
@@ -44,26 +69,33 @@ def run(parser: Parser, words: Sequence[str], *, named: bool, runner: Runner = r
     Raises:
         SupervisorError: the command did not run, or its record could not be kept.
     """
-    head, command, dashed = split_command(parser, words)
-    args = parser.parse_args(head)
-    if args.short_help or args.help or args.version:
-        text = SHORT_HELP if args.short_help else parser.format_help()
-        out(version() + "\n" if args.version else text)
-        return 0
+    options = Options()
+    dashed = words[:1] == ["--"]
+    command = list(words[1:] if dashed else words)
+    if command and not dashed and command[0].startswith("-"):
+        from supervisor.cli.parser import SHORT_HELP, build, split_command, version
+
+        parser = build(("run",))
+        head, command, dashed = split_command(parser, words)
+        parser.parse_args(head, namespace=options)
+        if options.short_help or options.help or options.version:
+            text = SHORT_HELP if options.short_help else parser.format_help()
+            out(version() + "\n" if options.version else text)
+            return 0
+        if command and not dashed and not named and command[0] in COMMANDS:
+            raise UsageError(
+                f"`{command[0]}` is a subcommand and must be the first word",
+                hint=f"to run a program of that name: supervise ... -- {command[0]}",
+            )
     if not command:
         raise UsageError("no command was given", hint="supervise [OPTIONS] -- COMMAND [ARG...]")
-    if head and not dashed and not named and command[0] in COMMANDS:
-        raise UsageError(
-            f"`{command[0]}` is a subcommand and must be the first word",
-            hint=f"to run a program of that name: supervise ... -- {command[0]}",
-        )
-    return _Run(args, command).go(runner)
+    return _Run(options, command).go(runner)
 
 
 class _Run:
     """One run of one command line."""
 
-    def __init__(self, args: argparse.Namespace, command: Sequence[str]) -> None:
+    def __init__(self, args: Options, command: Sequence[str]) -> None:
         self.args = args
         self.command = [os.fsencode(word) for word in command]
         self.session = os.urandom(8).hex()
@@ -84,7 +116,13 @@ class _Run:
 
     def _go(self, runner: Runner) -> int:
         protect = ((os.fsencode(self.audit_path), False, False),) if self.audit_path else ()
-        request = Request.of(self.args, protect)
+        request = Request(
+            self.args.policy,
+            sets=self.args.set,
+            allow=self.args.allow_path,
+            mode=self.args.mode or "",
+            protect=protect,
+        )
         entry = request.compiled()
         if self.args.dry_run:
             from supervisor.cli.dryrun import show
@@ -116,7 +154,6 @@ class _Run:
 
     def _trail(self, request: Request, entry: Entry, lookup: Lookup) -> AuditTrail | None:
         from supervisor.audit import writer
-        from supervisor.audit.record import sha256
 
         torn = 0
         if self.audit_path:
@@ -128,7 +165,7 @@ class _Run:
         trail = writer.AuditTrail(
             log,
             self.session,
-            {"name": entry.name, "sha256": sha256(entry.blob).hexdigest()},
+            {"name": entry.name, "sha256": hexdigest(entry.blob)},
             call_name=lookup.call,
             rule=lookup.id_and_source,
         )
@@ -266,7 +303,7 @@ class Lookup:
 class LazyDenials:
     """Loads the code that tells denials when there is something to tell."""
 
-    def __init__(self, stderr: Stderr, lookup: Lookup, args: argparse.Namespace) -> None:
+    def __init__(self, stderr: Stderr, lookup: Lookup, args: Options) -> None:
         """Prepare to tell.
 
         Args:
@@ -333,7 +370,8 @@ class _StatusLines:
 
     def started(self, pid: int) -> None:
         if self._out:
-            line = f'"event": "started", "pid": {pid}, "session": "{self._session}"'
+            number = f'"pid": {pid}, ' if pid else ""
+            line = f'"event": "started", {number}"session": "{self._session}"'
             self._out.write(f"{{{line}}}\n")
 
     def ended(self, outcome: Outcome) -> None:

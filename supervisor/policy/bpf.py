@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CLASS_ALLOW, CLASS_BROKER, CLASS_VERIFY, CLASS_REFUSE = range(4)
 """enum sv_class."""
 MAX_INSTRUCTIONS = 4096
+_MAX_CUBES = 1200
 _FULL = (1 << 64) - 1
 _OPTIMIZE_TREE = 2
 _API_NOTIFY = 5
@@ -47,7 +48,7 @@ class RowLike(Protocol):
         """Errno of a refused call; 0 makes it look like a success."""
 
 
-class TestLike(Protocol):
+class WhenLike(Protocol):
     """An argument test (struct sv_when): ``args[arg] & mask == value`` gives ``klass``."""
 
     @property
@@ -79,7 +80,7 @@ Cube = dict[int, tuple[int, int]]
 """Argument index to (mask, value): all of them must hold."""
 
 
-def build_filter(rows: Iterable[RowLike], tests: Iterable[TestLike]) -> bytes:
+def build_filter(rows: Iterable[RowLike], tests: Iterable[WhenLike]) -> bytes:
     """Return the seccomp program as struct sock_filter[], 8 bytes an instruction.
 
     Rows: ALLOW stays in the kernel, BROKER and VERIFY notify, REFUSE fails with its
@@ -97,7 +98,7 @@ def build_filter(rows: Iterable[RowLike], tests: Iterable[TestLike]) -> bytes:
         raise EnvironmentFault(f"libseccomp cannot make a filter: {error.strerror}") from error
     with contextlib.suppress(OSError):  # without it: the same program, searched line by line
         program.set_attr(seccomp.Attr.CTL_OPTIMIZE, _OPTIMIZE_TREE)
-    by_nr: dict[int, list[TestLike]] = {}
+    by_nr: dict[int, list[WhenLike]] = {}
     for test in tests:
         by_nr.setdefault(test.nr, []).append(test)
     for row in rows:
@@ -127,7 +128,7 @@ def _seccomp() -> Any:  # noqa: ANN401 - an untyped module
     return pyseccomp
 
 
-def _rules(row: RowLike, tests: Sequence[TestLike]) -> list[tuple[int, int, Cube]]:
+def _rules(row: RowLike, tests: Sequence[WhenLike]) -> list[tuple[int, int, Cube]]:
     """Return disjoint (class, errno, cube) for one syscall."""
     out = []
     rest: list[Cube] = [{}]
@@ -140,6 +141,9 @@ def _rules(row: RowLike, tests: Sequence[TestLike]) -> list[tuple[int, int, Cube
             if inside is not None:
                 out.append((test.klass, test.err, inside))
             remaining.extend(outside)
+            if len(remaining) > _MAX_CUBES:
+                # libseccomp does not survive what cannot fit in a program anyway.
+                raise SupervisorError(f"the argument tests of syscall {test.nr} are too intricate")
         rest = remaining
     out.extend((row.klass, row.err, cube) for cube in rest)
     return out

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from supervisor.errors import SupervisorError
 from supervisor.policy import blob
-from supervisor.policy.bpf import RowLike, TestLike, build_filter
+from supervisor.policy.bpf import RowLike, WhenLike, build_filter
 from supervisor.policy.cache import Entry
 from supervisor.policy.compile import FLAG_TMP, Compiled, Protected, compile_policy
 from supervisor.policy.merge import load_policy
@@ -40,7 +40,7 @@ def build(
     context: Context,
     *,
     rows: Iterable[RowLike],
-    tests: Iterable[TestLike],
+    tests: Iterable[WhenLike],
     sets: Mapping[str, str] | None = None,
     mode: str = "",
     inline: Sequence[tuple[str, bytes]] = (),

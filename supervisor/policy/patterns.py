@@ -12,7 +12,8 @@ it would cost too much: callers must then take the careful side.
 
 The late-bound ``${TMPDIR}`` is the component 0x01. As the folder behind it has an
 unknown depth, ``*``, ``?`` and ``[...]`` never match it here and ``**`` does: what
-is reported as covered is covered wherever the folder lies.
+is reported as covered is covered wherever the folder lies. It is always the first
+component.
 """
 
 from __future__ import annotations
@@ -367,23 +368,28 @@ def search(
     queue = [start]
     for node in queue:  # grows while it is read: a breadth-first search
         states, place = node
-        ended = place != _OPENED or separator != _SLASH
+        ended = place not in (_FIRST, _OPENED) or separator != _SLASH
         if ended and wanted([m.accepts(s) for m, s in zip(machines, states, strict=True)]):
             return _trace(parents, node)
         budget.spend(price)
         for byte in alphabet:
-            allowed = ended if byte == separator else place != _BEGIN
+            if byte == separator:
+                allowed, then = ended, _FIRST if place == _BEGIN else _OPENED
+            else:
+                allowed, then = place != _BEGIN, _INSIDE
+            if byte == TMPDIR_MARK and separator == _SLASH:
+                allowed = place == _FIRST
             if not allowed:
                 continue
             after = tuple(m.step(s, byte) for m, s in zip(machines, states, strict=True))
-            following = (after, _OPENED if byte == separator else _INSIDE)
+            following = (after, then)
             if following not in parents and all(after[:needed]):
                 parents[following] = (node, byte)
                 queue.append(following)
     return None
 
 
-_BEGIN, _OPENED, _INSIDE = range(3)
+_BEGIN, _FIRST, _OPENED, _INSIDE = range(4)
 _Node = tuple[tuple[int, ...], int]
 
 

@@ -78,6 +78,12 @@ static void bad_places(uintptr_t bad[ONES])
 	bad[5] = (uintptr_t)two + PAGE - 1;
 }
 
+/* The pointer's own error, or that of a call which is refused whatever it holds. */
+static bool refused(int err)
+{
+	return err == EFAULT || err == EACCES || err == EPERM || err == ENOSYS || err == EOPNOTSUPP;
+}
+
 /* In a process of its own: an execve that works would not come back. */
 static int one(const struct call *c, int arg, uintptr_t bad)
 {
@@ -114,7 +120,7 @@ int at_bad_pointers(const struct tree *t)
 			if (!(calls[i].on_trial & 1 << arg))
 				continue;
 			err = one(&calls[i], arg, bad[n % ONES]);
-			if (err == EFAULT || err == EACCES || err == EPERM || err == ENOSYS)
+			if (refused(err))
 				continue;
 			fprintf(stderr, "bad_pointers: %s argument %d at %#lx: errno %d\n",
 				calls[i].name, arg, (unsigned long)bad[n % ONES], err);

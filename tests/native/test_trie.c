@@ -107,6 +107,30 @@ static void test_bad_paths(void)
 	sv_trie_free(t);
 }
 
+/* A node whose globs all lack a literal end, and one with keys of every length. */
+static void test_glob_index(void)
+{
+	const char *const keyless[] = { "/*x*", "/?[ab]", "/[a-c]?", "/???", "/*", "/*y*" };
+	static char text[80][80];
+	const char *keyed[80];
+	struct sv_trie *t = build(keyless, 6);
+	bool hit[80];
+
+	hits_of(t, "/aya", hit, 6);
+	CHECK(!hit[0] && !hit[1] && !hit[2] && hit[3] && hit[4] && hit[5]);
+	sv_trie_free(t);
+	for (int i = 0; i < 80; i++) {
+		snprintf(text[i], sizeof(text[i]), i % 2 ? "/%.*s*" : "/*%.*s", i / 2 + 1,
+			 "0123456789012345678901234567890123456789");
+		keyed[i] = text[i];
+	}
+	t = build(keyed, 80);
+	hits_of(t, "/0123456789012345678901234567890123456789", hit, 80);
+	for (int i = 0; i < 80; i++)
+		CHECK(hit[i] == naive_match(keyed[i], "/0123456789012345678901234567890123456789"));
+	sv_trie_free(t);
+}
+
 /* More places at once than a walk may be in: refused when sealed. */
 static void test_bound(void)
 {
@@ -186,6 +210,7 @@ int main(void)
 	test_meaning();
 	test_bad_patterns();
 	test_bad_paths();
+	test_glob_index();
 	test_bound();
 	test_deep();
 	printf("%ld random (policy, path) pairs\n", test_random(4000, 60));

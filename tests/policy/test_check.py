@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from policy_world import Errors, Load
 
 
@@ -37,7 +36,7 @@ def test_all_problems_at_once_in_order(errors: Errors) -> None:
         "agent.yaml:2:1: error: unknown key 'nam' (did you mean 'name'?)",
         "agent.yaml:3:7: error: unknown mode 'relaxed'; known: enforce, observe",
         "agent.yaml:5:10: error: bad rule id 'A': a-z and 0-9, then also '.', '_' and '-'",
-        "agent.yaml:6:19: error: unknown operation 'reed' (did you mean 'read'?)",
+        "agent.yaml:6:20: error: unknown operation 'reed' (did you mean 'read'?)",
         "agent.yaml:7:30: error: 'paths' is empty",
         "agent.yaml:7:38: error: unknown errno name 'EWHAT'",
         "agent.yaml:8:13: error: 'keep' must be a list, found a single value",
@@ -162,9 +161,7 @@ def test_ids(load: Load, errors: Errors) -> None:
     """Rules without an id are numbered; a repeated id points to the first."""
     policy = load("files:\n  - {allow: all, paths: [/a]}\n  - {id: '7', deny: all, paths: [/b]}\n")
     assert [rule.id for rule in policy.files] == ["files.1", "7"]
-    text = errors(
-        "files:\n  - {id: a, allow: all, paths: [/a]}\nexec:\n  - {id: a, deny: git}\n"
-    )
+    text = errors("files:\n  - {id: a, allow: all, paths: [/a]}\nexec:\n  - {id: a, deny: git}\n")
     assert first(text) == "agent.yaml:5:5: error: repeated rule id 'a'"
     assert text.endswith("note: previous definition here: agent.yaml:3")
 

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-
 from policy_world import Errors, Load
+
 from supervisor.errors import PolicyError
 from supervisor.policy.context import Context
 from supervisor.policy.merge import load_policy

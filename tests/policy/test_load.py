@@ -167,8 +167,7 @@ def test_terminal_bytes_are_escaped() -> None:
     """Nothing of a policy or its name can drive the terminal that shows the error."""
     problem = Problem("a\x1b.yaml", 1, 3, "m", "x\u202ey\tz", "s\x07")
     assert problem.render() == (
-        "a\\x1b.yaml:1:3: error: m (did you mean 's\\x07'?)\n"
-        "  1 | x\\u202ey\\x09z\n    |        ^"
+        "a\\x1b.yaml:1:3: error: m (did you mean 's\\x07'?)\n  1 | x\\u202ey\\x09z\n    |        ^"
     )
 
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-
 from policy_world import Errors, Load
+
 from supervisor.errors import PolicyError, UsageError
 from supervisor.policy.context import Context
 from supervisor.policy.merge import load_policy
@@ -194,7 +194,7 @@ def test_the_whole_file_system_by_accident(context: Context) -> None:
         "agent.yaml:4:26: error: '${w}/**' is the whole file system here: "
         "start in a project folder, or use --set w=FOLDER" in str(caught.value)
     )
-    read = text.replace(b"all", b"read")
+    read = text.replace(b"allow: all", b"allow: read")
     assert patterns_of(load_policy([], context=context, inline=[("a", read)])) == [b"/**"]
 
 

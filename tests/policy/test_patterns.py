@@ -19,6 +19,8 @@ PARTS = ["a", "b", "ab", "*", "?", "a*", "*b", "[ab]", "[!a]", "[!b]*", "**", "?
 
 def glob(pattern: str, name: str) -> bool:
     """Match one component, by trying everything."""
+    if name == "\x01":  # stands for a folder of unknown depth
+        return False
     if not pattern:
         return not name
     if pattern[0] == "*":
