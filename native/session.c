@@ -39,6 +39,7 @@ struct sv_session {
 	atomic_int exited;	/* 0, 1 = code, 2 = signal */
 	atomic_int code;
 	int exec_err;
+	bool killable;
 	bool halted;
 	bool spawned;
 };
@@ -166,6 +167,7 @@ static int start_child(sv_session *s, const struct sv_start *start, const sigset
 		return rc;
 	s->main_pid = sp.pid;
 	s->sh.listener = sp.listener;
+	s->killable = sp.killable;
 	s->control = sp.control;
 	if (files.rlim_max)
 		prlimit(sp.pid, RLIMIT_NOFILE, &files, NULL);
@@ -186,7 +188,7 @@ static int start_threads(sv_session *s, struct sv_err *err)
 {
 	s->sh.on_child = on_child;
 	s->sh.on_child_arg = s;
-	s->sh.tracer = sv_tracer_start(s->sh.listener, true, &sv_exec_ops, &s->sh, err);
+	s->sh.tracer = sv_tracer_start(s->sh.listener, s->killable, &sv_exec_ops, &s->sh, err);
 	if (!s->sh.tracer)
 		return -1;
 	s->sh.side = sv_side_start(s->sh.listener, s->sh.proc_fd, err);

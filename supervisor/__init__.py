@@ -12,10 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from supervisor.errors import SupervisorError
     from supervisor.native import Session, decide
-    from supervisor.run.session import Outcome, Plan, run
+    from supervisor.run.session import Outcome, Plan
 
 __version__ = "0.1.0"
-__all__ = ["Outcome", "Plan", "Session", "SupervisorError", "__version__", "decide", "run"]
+__all__ = ["Outcome", "Plan", "Session", "SupervisorError", "__version__", "decide"]
 
 _HOMES = {
     "Outcome": "supervisor.run.session",
@@ -23,7 +23,6 @@ _HOMES = {
     "Session": "supervisor.native",
     "SupervisorError": "supervisor.errors",
     "decide": "supervisor.native",
-    "run": "supervisor.run.session",
 }
 
 if _os.path.exists(_os.path.join(_os.path.dirname(__file__), "supervisord.py")):

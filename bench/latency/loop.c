@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -42,6 +43,12 @@ static int once(const char *op, const char *path)
 	return -1;
 }
 
+/* The proof that a filter was (2), or was not (0), in force. */
+static void show_filter(void)
+{
+	printf("Seccomp:\t%d\n", prctl(PR_GET_SECCOMP, 0, 0, 0, 0));
+}
+
 int main(int argc, char **argv)
 {
 	long n = argc > 2 ? atol(argv[2]) : 0, i;
@@ -59,5 +66,6 @@ int main(int argc, char **argv)
 	for (i = 0; i < n; i++)
 		once(argv[1], argv[3]);
 	printf("%s %.1f\n", argv[1], (now() - start) / (double)n);
+	show_filter();
 	return 0;
 }

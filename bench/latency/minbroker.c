@@ -3,7 +3,6 @@
  * `minbroker CMD [ARG...]` runs CMD with openat notified: RECV, one memory
  * read, ID_VALID, openat2, ADDFD with SEND, close. It is the yardstick for the
  * brokered open: it decides nothing and protects nothing. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>

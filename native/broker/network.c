@@ -1,15 +1,16 @@
-/* network.c - sockets. Nothing is reachable until part 3: local stream sockets
- * are made, as every user lookup makes one, but connect to nothing. */
+/* network.c - sockets. Nothing is reachable until there are network rules: stream sockets are
+ * made, as every user lookup makes one, but connect to nothing. */
 #include "broker/work.h"
 
 #include "decode/sockaddr.h"
 #include "syscalls/nr.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char not_yet[] = "no network in this version: it comes with part 3";
+static const char not_yet[] = "network calls are refused: this version has no network rules";
 static const char nscd[] = "unix:/var/run/nscd/socket";
 
 static void refuse(struct sv_work *w)
@@ -20,16 +21,25 @@ static void refuse(struct sv_work *w)
 		sv_refuse_why(w, EACCES, not_yet);
 }
 
-/* The registers say all; a stream or seqpacket socket takes no address but by
- * connect and bind, which are refused. */
+/* Sockets that take an address only by connect, bind and listen, which are
+ * refused: made freely, as programs probe for them. SCTP and MPTCP are not
+ * among them: they connect by other calls or past the kernel's TCP rule. */
+static bool leads_nowhere(int family, int type, uint32_t protocol)
+{
+	if (family == AF_UNIX)
+		return type == SOCK_STREAM || type == SOCK_SEQPACKET;
+	return (family == AF_INET || family == AF_INET6) && type == SOCK_STREAM &&
+	       (protocol == 0 || protocol == IPPROTO_TCP);
+}
+
 void sv_do_socket(struct sv_work *w)
 {
 	const int type = (int)w->in.flags & 0xf;
 
-	if (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET))
+	if (leads_nowhere(w->in.which, type, (uint32_t)w->call.args[2]))
 		return sv_let_go(w);
 	w->in.name[0].len = snprintf(w->in.name[0].text, sizeof(w->in.name[0].text),
-				     "family %d type %d", w->in.which, type);
+				     "socket of family %d, type %d", w->in.which, type);
 	refuse(w);
 }
 

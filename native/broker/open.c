@@ -78,8 +78,9 @@ static void open_existing(struct sv_work *w)
 static int create_at(struct sv_work *w, struct sv_place *p)
 {
 	struct open_how how = {
-		.flags = (w->in.flags & ~(uint64_t)O_DIRECTORY) | O_CREAT | O_EXCL | O_NOFOLLOW |
-			 O_CLOEXEC | O_NOCTTY,
+		/* O_EXCL never follows; O_NOFOLLOW would stay visible in F_GETFL */
+		.flags = (w->in.flags & ~(uint64_t)O_DIRECTORY) | O_CREAT | O_EXCL | O_CLOEXEC |
+			 O_NOCTTY,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 	mode_t mode;
@@ -219,6 +220,23 @@ static void open_path_only(struct sv_work *w)
 	sv_tracer_submit(w->sh->tracer, plan);
 }
 
+/* With O_CREAT a name that ends in '/' is refused unseen once its folder was
+ * found; "." and ".." and the root are looked at like any other. */
+static bool creates_with_slash(struct sv_work *w)
+{
+	struct sv_place *p = &w->place[0];
+	const struct sv_pathname *name = &w->in.name[0];
+	int rc;
+
+	if (!(w->in.flags & O_CREAT) || name->len < 2 || name->text[name->len - 1] != '/')
+		return false;
+	rc = sv_pin_parent(&w->paths, &w->t, name, w->in.resolve, p);
+	if (rc == 0 && (!p->slash || !strcmp(p->last, "./") || !strcmp(p->last, "../")))
+		return false;
+	sv_fail_call(w, rc < 0 ? -rc : EISDIR);
+	return true;
+}
+
 void sv_do_open(struct sv_work *w)
 {
 	struct sv_open_how how = { w->in.flags, w->in.mode, w->in.resolve };
@@ -236,6 +254,8 @@ void sv_do_open(struct sv_work *w)
 		return open_tmpfile(w);
 	if (how.flags & O_NOFOLLOW || (how.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
 		pin |= SV_PIN_NOFOLLOW;
+	if (creates_with_slash(w))
+		return;
 	for (i = 0; i < TRIES; i++) {
 		sv_place_close(&w->place[0]);
 		rc = sv_pin(&w->paths, &w->t, name, pin, w->in.resolve, &w->place[0]);

@@ -185,6 +185,8 @@ static int open_start(const struct sv_tracee *t, const struct sv_pathname *name,
 	*fd = -1;
 	if (name->text[0] == '/' && !(resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT)))
 		return 0;
+	if (name->text[0] == '/' && resolve & RESOLVE_BENEATH)
+		return -EXDEV;
 	if (name->at >= 0)
 		*fd = fcntl(name->at, F_DUPFD_CLOEXEC, 3);
 	else

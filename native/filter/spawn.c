@@ -212,6 +212,7 @@ static int receive(struct sv_spawn *s, int sock, struct sv_err *err)
 				       "(seccomp WAIT_KILLABLE_RECV, Linux 5.19)");
 		}
 		s->listener = fd;
+		s->killable = note;
 		return 0;
 	}
 	if (fd == -ENOMSG && recv(sock, (char *)&r + 1, sizeof(r) - 1, MSG_WAITALL) ==

@@ -21,6 +21,7 @@ struct sv_spawn {
 	/* results */
 	pid_t pid;
 	int listener;
+	bool killable;		/* the kernel took WAIT_KILLABLE_RECV */
 	int control;		/* one byte releases the child; then errno of a failed exec comes back */
 };
 

@@ -57,6 +57,10 @@ static const struct sv_when whens[] = {
 	{ __NR_openat, 2, O_PATH, O_PATH, SV_CLASS_ALLOW, 0 },
 	/* sendto(2) without an address */
 	{ __NR_sendto, 4, ~0ULL, 0, SV_CLASS_ALLOW, 0 },
+	/* data that opens a connection by itself */
+	{ __NR_sendto, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
+	{ __NR_sendmsg, 2, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
+	{ __NR_sendmmsg, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
 	/* pid 0 is the caller itself */
 	SELF_ALLOWED(prlimit64), SELF_ALLOWED(sched_setaffinity), SELF_ALLOWED(sched_setscheduler),
 	SELF_ALLOWED(sched_setparam), SELF_ALLOWED(sched_setattr), SELF_ALLOWED(move_pages),

@@ -25,7 +25,9 @@ def entry() -> NoReturn:
     Exits without the interpreter's own clean-up, which would cost a tenth of a
     short run and has nothing left to do.
     """
-    _open_standard_files()
+    from supervisor.cli.output import open_standard_files
+
+    open_standard_files()
     code = main(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -128,20 +130,3 @@ def _complain(message: str, hint: str = "") -> None:
 
     stderr = Stderr(colour=want_colour("auto", os.environ, 2))
     stderr.error(message, hint)
-
-
-def _open_standard_files() -> None:
-    """Put /dev/null where a standard descriptor is closed.
-
-    Otherwise the next file that we open would become the command's stdin or
-    the place of our messages.
-    """
-    for fd in range(3):
-        try:
-            os.fstat(fd)
-        except OSError:
-            try:
-                os.open(os.devnull, os.O_RDWR)
-                os.set_inheritable(fd, True)
-            except OSError:
-                return

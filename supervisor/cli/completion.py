@@ -116,27 +116,32 @@ def bash() -> str:
     leaves, flags, values = [], [], []
     for name in LEAVES:
         key = "-".join(name)
-        pattern = f'"{name[0]} {name[1]}"' if len(name) > 1 else f'"{name[0]} "*'
         if name != ("run",):
-            leaves.append(f"    {pattern}) leaf={key} ;;")
-        for choice in choices(name):
-            if choice.values:
-                reply = f'COMPREPLY=($(compgen -W "{" ".join(choice.values)}" -- "$cur"))'
-                values.append(f'    "{key} {choice.flag}") {reply}; return ;;')
-            elif choice.takes:
-                reply = 'COMPREPLY=($(compgen -f -- "$cur"))' if choice.files else ":"
-                values.append(f'    "{key} {choice.flag}") {reply}; return ;;')
+            leaves.append(f"    {_bash_pattern(name)}) leaf={key} ;;")
+        values += [
+            f'    "{key} {choice.flag}") {_bash_value(choice)}; return ;;'
+            for choice in choices(name)
+            if choice.takes
+        ]
         known = [choice.flag for choice in choices(name)] + list(operand_values(name))
-        if name == ("run",):
-            known += [word for word, _ in words_after(())]
-        reply = f'COMPREPLY=($(compgen -W "{" ".join(known)}" -- "$cur"))'
-        flags.append(f"    {key}) {reply} ;;")
+        known += [word for word, _ in words_after(()) if name == ("run",)]
+        flags.append(f'    {key}) COMPREPLY=($(compgen -W "{" ".join(known)}" -- "$cur")) ;;')
     for group in dict.fromkeys(name[0] for name in LEAVES if len(name) > 1):
         words = " ".join(word for word, _ in words_after((group,)))
         leaves.append(f'    "{group} "*) leaf={group} ;;')
         flags.append(f'    {group}) COMPREPLY=($(compgen -W "{words}" -- "$cur")) ;;')
     text = _BASH.replace("@LEAVES@", "\n".join(leaves)).replace("@VALUES@", "\n".join(values))
     return text.replace("@FLAGS@", "\n".join(flags))
+
+
+def _bash_pattern(name: tuple[str, ...]) -> str:
+    return f'"{name[0]} {name[1]}"' if len(name) > 1 else f'"{name[0]} "*'
+
+
+def _bash_value(choice: Choice) -> str:
+    if choice.values:
+        return f'COMPREPLY=($(compgen -W "{" ".join(choice.values)}" -- "$cur"))'
+    return 'COMPREPLY=($(compgen -f -- "$cur"))' if choice.files else ":"
 
 
 def zsh() -> str:

@@ -6,14 +6,14 @@ import os
 import sys
 
 from supervisor import __version__
-from supervisor.audit.writer import state_folder
+from supervisor.audit.folder import state_folder
 from supervisor.cli.output import out, out_json, table
 from supervisor.errors import SupervisorError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 class Finding:
@@ -51,11 +51,9 @@ def doctor(args: argparse.Namespace) -> int:
     if args.json:
         rows = [{key: getattr(found, key) for key in Finding.__slots__} for found in findings]
         out_json({**machine, "findings": rows, "ok": not missing})
-        return 1 if missing else 0
-    out("  ".join(f"{key} {value}" for key, value in machine.items()) + "\n\n")
-    out(table([(_mark(found), found.name, found.detail, found.buys) for found in findings]))
-    if missing:
-        out(f"\na run cannot start without: {', '.join(found.name for found in missing)}\n")
+    else:
+        out("  ".join(f"{key} {value}" for key, value in machine.items()) + "\n\n")
+        out(_report(findings, missing))
     return 1 if missing else 0
 
 
@@ -136,6 +134,14 @@ def _native() -> list[Finding]:
         for item in native.facilities()
     ]
     return found
+
+
+def _report(findings: Sequence[Finding], missing: Sequence[Finding]) -> str:
+    text = table([(_mark(found), found.name, found.detail, found.buys) for found in findings])
+    if missing:
+        names = ", ".join(found.name for found in missing)
+        text += f"\na run cannot start without: {names}\n"
+    return text
 
 
 def _mark(found: Finding) -> str:

@@ -11,8 +11,9 @@ from supervisor.run.events import ACTIONS, escape, name_of, op_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from supervisor.policy.blob import RuleInfo
     from supervisor.policy.cache import Entry
 
 
@@ -42,11 +43,15 @@ def show(entry: Entry, command: Sequence[bytes], *, as_json: bool) -> int:
         rows = [{key: getattr(rule, key) for key in rule.__slots__} for rule in rules]
         out_json({**facts, "rules": rows})
     else:
-        for key, value in facts.items():
-            shown = value if isinstance(value, list) else [value]
-            out("".join(f"{key:<12} {item}\n" for item in shown))
-        out("\n")
-        lines = [(name_of(ACTIONS, r.action), r.id, op_names(r.ops), r.src) for r in rules]
-        out(table([("ACTION", "RULE", "OPERATIONS", "SOURCE"), *lines]))
-        out("everything else is denied\n")
+        out(_text(facts, rules))
     return SupervisorError("").exit_code if missing else 0
+
+
+def _text(facts: Mapping[str, object], rules: Sequence[RuleInfo]) -> str:
+    text = ""
+    for key, value in facts.items():
+        shown = value if isinstance(value, list) else [value]
+        text += "".join(f"{key:<12} {item}\n" for item in shown)
+    rows = [(name_of(ACTIONS, r.action), r.id, op_names(r.ops), r.src) for r in rules]
+    text += "\n" + table([("ACTION", "RULE", "OPERATIONS", "SOURCE"), *rows])
+    return text + "everything else is denied\n"

@@ -78,6 +78,24 @@ def read(path: str) -> list[Expectation]:
 
 def _item(path: str, node: yaml.Node) -> Expectation:
     line = node.start_mark.line + 1
+    fields = _fields(path, node)
+    is_exec = "exec" in fields
+    if is_exec == ("path" in fields):
+        _fail(path, line, "exactly one of path and exec is needed")
+    words = _words(path, fields["exec" if is_exec else "path"])
+    given = {key: _word(path, fields[key]) for key in ("op", "expect", "rule") if key in fields}
+    op = "exec" if is_exec else given.get("op", "read")
+    expect = given.get("expect", "")
+    if expect not in _EXPECT:
+        _fail(path, line, f"expect is one of {', '.join(_EXPECT)}")
+    if op not in OPS:
+        _fail(path, line, f"there is no operation {op!r}")
+    target = words[0] if is_exec else os.path.expandvars(words[0])
+    return Expectation(target, words[1:], is_exec, op, expect, given.get("rule", ""), line)
+
+
+def _fields(path: str, node: yaml.Node) -> dict[str, yaml.Node]:
+    line = node.start_mark.line + 1
     if not isinstance(node, yaml.MappingNode):
         _fail(path, line, "an expectation is a mapping")
     fields: dict[str, yaml.Node] = {}
@@ -85,19 +103,7 @@ def _item(path: str, node: yaml.Node) -> Expectation:
         if key.value not in _KEYS or key.value in fields:
             _fail(path, line, f"unknown or repeated key {key.value!r}")
         fields[key.value] = value
-    if ("path" in fields) == ("exec" in fields):
-        _fail(path, line, "exactly one of path and exec is needed")
-    words = _words(path, fields.get("path") or fields["exec"])
-    op = _word(path, fields["op"]) if "op" in fields else "read"
-    expect = _word(path, fields["expect"]) if "expect" in fields else ""
-    if expect not in _EXPECT:
-        _fail(path, line, f"expect is one of {', '.join(_EXPECT)}")
-    if op not in OPS:
-        _fail(path, line, f"there is no operation {op!r}")
-    is_exec = "exec" in fields
-    rule = _word(path, fields["rule"]) if "rule" in fields else ""
-    target = words[0] if is_exec else os.path.expandvars(words[0])
-    return Expectation(target, words[1:], is_exec, "exec" if is_exec else op, expect, rule, line)
+    return fields
 
 
 def _words(path: str, node: yaml.Node) -> tuple[str, ...]:

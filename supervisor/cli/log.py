@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
+from supervisor.audit.folder import default_logs, state_folder
 from supervisor.audit.reader import records
-from supervisor.audit.writer import default_logs, state_folder
 from supervisor.cli.output import out, visible
 from supervisor.errors import UsageError
 

@@ -1,20 +1,17 @@
-"""Writes docs/man/supervise.1 from the parser; ``python -m supervisor.cli.man [FILE]``."""
+"""Writes docs/man/supervise.1 and docs/cli.md from the parser.
+
+``python -m supervisor.cli.man [FILE]``: a name that ends in ``.md`` gets Markdown.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 from supervisor import __version__
-from supervisor.cli.parser import (
-    DESCRIPTION,
-    ENVIRONMENT,
-    EXIT_CODES,
-    LEAVES,
-    OTHER_EXIT_CODES,
-    actions,
-    build,
-)
+from supervisor.cli.parser import LEAVES, actions, build
+from supervisor.cli.texts import DESCRIPTION, ENVIRONMENT, EXIT_CODES, OTHER_EXIT_CODES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +20,8 @@ if TYPE_CHECKING:
 
 DATE = "2026-11-21"
 """Date on the page; set by hand with a release, so that the page is reproducible."""
+
+_MARKUP = re.compile(r"[<>*_\[\]]")
 
 EXAMPLES = (
     ("supervise -- make test", "run the tests of a project under the default policy"),
@@ -76,6 +75,47 @@ def page() -> str:
     return "\n".join(line for line in out if line) + "\n"
 
 
+def markdown() -> str:
+    """Write docs/cli.md: the same as the page, as Markdown."""
+    out = [
+        "# Command line",
+        "",
+        "<!-- made by `python -m supervisor.cli.man docs/cli.md`; do not edit -->",
+        "",
+        "`supervise [run] [OPTIONS] [--] COMMAND [ARG...]`",
+        "",
+        _literal(DESCRIPTION),
+        "",
+        "## Options of run",
+        "",
+        *_rows("option", "meaning", _options(("run",))),
+    ]
+    for name, leaf in LEAVES.items():
+        if name != ("run",):
+            words = " ".join(("supervise", *name, _operands(name))).rstrip()
+            summary = leaf.summary[0].upper() + leaf.summary[1:] + "."
+            out += ["", f"## {' '.join(name)}", "", f"`{words}`", "", _literal(summary), ""]
+            out += _rows("option", "meaning", _options(name))
+    out += ["", "## Exit codes of run", "", *_rows("code", "meaning", EXIT_CODES)]
+    out += ["", "## Exit codes of the others", "", *_rows("code", "meaning", OTHER_EXIT_CODES)]
+    out += ["", "## Environment", "", *_rows("variable", "meaning", ENVIRONMENT)]
+    out += ["", "## Examples", "", *_rows("command", "what it does", EXAMPLES)]
+    return "\n".join(out) + "\n"
+
+
+def _rows(left: str, right: str, rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Make a table; a bar would end a cell, so it is escaped."""
+    cells = [(name.replace("|", "\\|"), _literal(text)) for name, text in rows]
+    return [f"| {left} | {right} |", "|---|---|", *(f"| `{a}` | {b} |" for a, b in cells)]
+
+
+def _literal(text: str) -> str:
+    """Escape what Markdown would take for markup; spans between backticks stay as they are."""
+    parts = text.replace("|", "\\|").split("`")
+    parts[::2] = [_MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
 def invocation(action: argparse.Action) -> str:
     """Write how an option is given, such as ``-p, --policy NAME|FILE``.
 
@@ -103,12 +143,15 @@ def _operands(name: tuple[str, ...]) -> str:
 
 
 def _flags(name: tuple[str, ...]) -> list[str]:
-    rows = [
+    return _terms(_options(name))
+
+
+def _options(name: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [
         (invocation(action), str(action.help or ""))
         for action in actions(build(name))
         if action.option_strings
     ]
-    return _terms(rows)
 
 
 def _terms(rows: Iterable[tuple[str, str]]) -> list[str]:
@@ -116,9 +159,10 @@ def _terms(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def main() -> int:
-    """Write the page to the file named on the command line, or to stdout."""
+    """Write to the file named on the command line, or the page to stdout."""
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(page(), encoding="utf-8")
+        text = markdown() if sys.argv[1].endswith(".md") else page()
+        Path(sys.argv[1]).write_text(text, encoding="utf-8")
     else:
         sys.stdout.write(page())
     return 0

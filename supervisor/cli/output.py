@@ -150,6 +150,23 @@ class Stderr:
         return any(event & select.POLLOUT for _, event in found)
 
 
+def open_standard_files() -> None:
+    """Put /dev/null where a standard descriptor is closed.
+
+    Otherwise the next file that we open would become the command's stdin or
+    the place of our messages.
+    """
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            try:
+                os.open(os.devnull, os.O_RDWR)
+                os.set_inheritable(fd, True)
+            except OSError:
+                return
+
+
 def out(text: str) -> None:
     """Write data to stdout; a reader that went away ends that quietly.
 

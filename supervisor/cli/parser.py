@@ -9,64 +9,14 @@ from __future__ import annotations
 import argparse
 
 from supervisor import __version__
+from supervisor.cli.flags import OPS, allow_path, descriptor, duration, setting
+from supervisor.cli.texts import DESCRIPTION, ENVIRONMENT, EXIT_CODES, OTHER_EXIT_CODES
 from supervisor.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import NoReturn
-
-OPS = "read, write, create, delete, rename, metadata, list, exec"
-
-SHORT_HELP = """\
-usage: supervise [run] [OPTIONS] [--] COMMAND [ARG...]
-       supervise SUBCOMMAND ...
-
-Run COMMAND, and everything it starts, under one policy.
-
-  -p, --policy NAME|FILE   policy to use; may be repeated, later ones add rules
-      --allow-path PATH[:OPS]  allow one path for this run
-      --mode MODE          enforce (default) or observe
-      --audit FILE         record to FILE instead of the default log
-      --timeout DURATION   end COMMAND after 30s, 5m, 1h (exit code 124)
-      --fail-on-deny       exit 123 where COMMAND ended with 0 after denials
-      --dry-run            print what would be enforced; run nothing
-  -q, --quiet / -v, --verbose
-      --version, -h (this text), --help (everything)
-
-Subcommands: policy, audit, log, doctor, completion
-
-Examples:
-  supervise -- make test
-  supervise -p read-only --allow-path ./out:write,create -- python3 build.py
-"""
-
-DESCRIPTION = """\
-Run COMMAND, and everything it starts, under one policy. What the policy does
-not allow is refused with its errno and told on stderr. No root, no daemon and
-no change to COMMAND is needed. After -- nothing is an option of ours; without
-it, the first word that is no option starts COMMAND."""
-
-EXIT_CODES = (
-    ("N", "COMMAND ended with exit code N"),
-    ("128+N", "signal N ended COMMAND"),
-    ("127", "COMMAND was not found"),
-    ("126", "COMMAND was found but cannot be executed, or the policy denies it"),
-    ("125", "supervise itself failed; bad options and bad policies included"),
-    ("124", "--timeout ended COMMAND"),
-    ("123", "--fail-on-deny: COMMAND ended with 0, but something was denied"),
-)
-OTHER_EXIT_CODES = (
-    ("0", "fine, or the answer is ALLOW"),
-    ("1", "something was found, or the answer is DENY"),
-    ("2", "bad options, or an error of our own"),
-)
-ENVIRONMENT = (
-    ("SUPERVISE_POLICY", "policy to use where no --policy is given"),
-    ("TMPDIR", "where the private folder of a run is made (/tmp without it)"),
-    ("XDG_STATE_HOME", "default audit logs are kept below it (~/.local/state without it)"),
-    ("NO_COLOR, FORCE_COLOR", "no colour, or colour even where stderr is no terminal"),
-)
 
 
 class Parser(argparse.ArgumentParser):
@@ -113,79 +63,6 @@ class Leaf:
         self.module = module
         self.summary = summary
         self.add = add
-
-
-def duration(text: str) -> float:
-    """Read a duration.
-
-    Args:
-        text: number with an optional unit ms, s, m, h or d; seconds without one.
-
-    Returns:
-        Seconds.
-
-    Raises:
-        argparse.ArgumentTypeError: it is none, or not positive.
-    """
-    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-    unit = next((u for u in units if text.endswith(u)), "")
-    number = text[: len(text) - len(unit)]
-    if number.replace(".", "", 1).isdecimal() and number.isascii():
-        seconds = float(number) * units.get(unit, 1.0)
-        if 0 < seconds <= 10 * 365 * 86400:
-            return seconds
-    raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 500ms, 30s, 5m or 1h")
-
-
-def setting(text: str) -> tuple[str, str]:
-    """Read ``key=value``.
-
-    Args:
-        text: the argument of --set.
-
-    Raises:
-        argparse.ArgumentTypeError: there is no key or no ``=``.
-    """
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form key=value")
-    return key, value
-
-
-def allow_path(text: str) -> tuple[str, tuple[str, ...]]:
-    """Read ``PATH[:OPS]``; a colon that is followed by no operations belongs to the path.
-
-    Args:
-        text: the argument of --allow-path.
-
-    Returns:
-        The path and the operations, read alone where none are named.
-
-    Raises:
-        argparse.ArgumentTypeError: the path is empty.
-    """
-    known = {*OPS.split(", "), "all"}
-    path, colon, tail = text.rpartition(":")
-    ops = tuple(tail.split(","))
-    if not colon or not known.issuperset(ops):
-        path, ops = text, ("read",)
-    if not path:
-        raise argparse.ArgumentTypeError(f"{text!r} names no path")
-    return path, ops
-
-
-def descriptor(text: str) -> int:
-    """Read the number of a file descriptor.
-
-    Args:
-        text: the argument of --status-fd.
-
-    Raises:
-        argparse.ArgumentTypeError: it is no number below 2**20.
-    """
-    if text.isdecimal() and text.isascii() and int(text) < 1 << 20:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no file descriptor")
 
 
 def _common(parser: Parser) -> None:
@@ -238,6 +115,12 @@ def add_run(parser: Parser) -> None:
         parser: where they go.
     """
     _policies(parser)
+    _enforcement(parser)
+    _life(parser)
+    _telling(parser)
+
+
+def _enforcement(parser: Parser) -> None:
     add = parser.add_argument
     add(
         "--mode",
@@ -259,6 +142,10 @@ def add_run(parser: Parser) -> None:
         action="store_true",
         help="exit with 123 where COMMAND ended with 0 but something was denied",
     )
+
+
+def _life(parser: Parser) -> None:
+    add = parser.add_argument
     add(
         "--timeout",
         type=duration,
@@ -276,6 +163,10 @@ def add_run(parser: Parser) -> None:
         action="store_true",
         help="wait for everything COMMAND started, instead of ending it with COMMAND",
     )
+
+
+def _telling(parser: Parser) -> None:
+    add = parser.add_argument
     add("-q", "--quiet", action="store_true", help="do not tell denials and warnings")
     add("-v", "--verbose", action="store_true", help="tell more, steered calls included")
     add(

@@ -294,38 +294,39 @@ def _merged(policy: Policy) -> dict[str, object]:
         "mode": "observe" if policy.observe else "enforce",
         "vars": {name: escape(value) for name, value in policy.vars},
         "sources": [{"file": s.file, "sha256": s.sha256} for s in policy.sources],
-        "files": [
-            {
-                "id": rule.id,
-                "action": ACTION_NAMES[rule.action],
-                "ops": schema.op_names(rule.ops),
-                "paths": [escape(pattern) for pattern in rule.patterns],
-                "except": [escape(pattern) for pattern in rule.excluded],
-                "to": escape(rule.dest),
-                "say": rule.say,
-                "src": str(rule.source),
-            }
-            for rule in policy.files
-        ],
-        "exec": [
-            {
-                "id": rule.id,
-                "action": ACTION_NAMES[rule.action],
-                "programs": [escape(word) for word in (*rule.names, *rule.patterns)],
-                "argv": None
-                if rule.argv_patterns is None
-                else [escape(word) for word in rule.argv_patterns],
-                "to": [escape(word) for word in rule.dest],
-                "say": rule.say,
-                "src": str(rule.source),
-            }
-            for rule in policy.execs
-        ],
+        "files": [_file_rule(rule) for rule in policy.files],
+        "exec": [_exec_rule(rule) for rule in policy.execs],
         "env": {
             "keep": [*policy.env.keep],
             "drop": [*policy.env.drop],
             "set": {name: escape(value) for name, value in policy.env.values},
         },
+    }
+
+
+def _file_rule(rule: schema.FileRule) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "action": ACTION_NAMES[rule.action],
+        "ops": schema.op_names(rule.ops),
+        "paths": [_shown(pattern) for pattern in rule.patterns],
+        "except": [_shown(pattern) for pattern in rule.excluded],
+        "to": _shown(rule.dest),
+        "say": rule.say,
+        "src": str(rule.source),
+    }
+
+
+def _exec_rule(rule: schema.ExecRule) -> dict[str, object]:
+    argv = rule.argv_patterns
+    return {
+        "id": rule.id,
+        "action": ACTION_NAMES[rule.action],
+        "programs": [_shown(word) for word in (*rule.names, *rule.patterns)],
+        "argv": None if argv is None else [escape(word) for word in argv],
+        "to": [_shown(word) for word in rule.dest],
+        "say": rule.say,
+        "src": str(rule.source),
     }
 
 

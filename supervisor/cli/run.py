@@ -6,7 +6,8 @@ import os
 
 from supervisor import __version__
 from supervisor.cli import COMMANDS
-from supervisor.cli.output import Stderr, out, want_colour
+from supervisor.cli.lookup import Lookup
+from supervisor.cli.output import Stderr, open_standard_files, out, want_colour
 from supervisor.cli.request import Request
 from supervisor.errors import SessionError, SupervisorError, UsageError
 from supervisor.policy.digest import hexdigest
@@ -17,10 +18,9 @@ from supervisor.run.status import exec_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from supervisor.audit.writer import AuditTrail, LogFile
-    from supervisor.policy.blob import RuleInfo
     from supervisor.policy.cache import Entry
     from supervisor.run.events import Event
     from supervisor.run.session import Follower, Outcome
@@ -69,27 +69,40 @@ def run(words: Sequence[str], *, named: bool, runner: Runner = run_session) -> i
     Raises:
         SupervisorError: the command did not run, or its record could not be kept.
     """
-    options = Options()
-    dashed = words[:1] == ["--"]
-    command = list(words[1:] if dashed else words)
-    if command and not dashed and command[0].startswith("-"):
-        from supervisor.cli.parser import SHORT_HELP, build, split_command, version
-
-        parser = build(("run",))
-        head, command, dashed = split_command(parser, words)
-        parser.parse_args(head, namespace=options)
-        if options.short_help or options.help or options.version:
-            text = SHORT_HELP if options.short_help else parser.format_help()
-            out(version() + "\n" if options.version else text)
+    if words and words[0] != "--" and words[0].startswith("-"):
+        parsed = _parse(words, named=named)
+        if parsed is None:
             return 0
-        if command and not dashed and not named and command[0] in COMMANDS:
-            raise UsageError(
-                f"`{command[0]}` is a subcommand and must be the first word",
-                hint=f"to run a program of that name: supervise ... -- {command[0]}",
-            )
+        options, command = parsed
+    else:
+        options, command = Options(), list(words[1:] if words[:1] == ["--"] else words)
     if not command:
         raise UsageError("no command was given", hint="supervise [OPTIONS] -- COMMAND [ARG...]")
+    open_standard_files()
     return _Run(options, command).go(runner)
+
+
+def _parse(words: Sequence[str], *, named: bool) -> tuple[Options, list[str]] | None:
+    """Read the options in front of the command; None where help or version was the answer."""
+    from supervisor.cli.parser import build, split_command, version
+    from supervisor.cli.texts import SHORT_HELP
+
+    options = Options()
+    parser = build(("run",))
+    head, command, dashed = split_command(parser, words)
+    parser.parse_args(head, namespace=options)
+    if options.short_help or options.help:
+        out(SHORT_HELP if options.short_help else parser.format_help())
+        return None
+    if options.version:
+        out(version() + "\n")
+        return None
+    if command and command[0] in COMMANDS and not (dashed or named):
+        raise UsageError(
+            f"`{command[0]}` is a subcommand and must be the first word",
+            hint=f"to run a program of that name: supervise ... -- {command[0]}",
+        )
+    return options, command
 
 
 class _Run:
@@ -173,13 +186,13 @@ class _Run:
         return trail
 
     def _default_log(self, request: Request) -> LogFile | None:
-        from supervisor.audit import writer
+        from supervisor.audit import folder as logs
 
-        folder = writer.state_folder(request.environ)
+        folder = logs.state_folder(request.environ)
         reason = "HOME is not set"
         if folder:
             try:
-                return writer.create_default(folder, self.session)
+                return logs.create_default(folder, self.session)
             except OSError as problem:
                 reason = f"{folder}: {problem.strerror}"
         if not self.args.quiet:
@@ -251,53 +264,6 @@ def degraded_bits(names: Sequence[str]) -> int:
             f"there is no facility called {unknown[0]!r}", hint=f"one of: {', '.join(known)}"
         )
     return sum({known[name] for name in names})
-
-
-class Lookup:
-    """Names behind the numbers of events, looked up when the first event comes."""
-
-    def __init__(self, blob: bytes) -> None:
-        """Remember the compiled policy.
-
-        Args:
-            blob: its bytes.
-        """
-        self._blob = blob
-        self._rules: tuple[RuleInfo, ...] | None = None
-        self._calls: Mapping[int, str] | None = None
-
-    def rule(self, index: int) -> RuleInfo | None:
-        """Find a rule.
-
-        Args:
-            index: its number; -1 is the default.
-        """
-        if self._rules is None:
-            from supervisor.policy.blob import read_rules
-
-            self._rules = read_rules(self._blob)
-        return self._rules[index] if 0 <= index < len(self._rules) else None
-
-    def id_and_source(self, index: int) -> tuple[str, str]:
-        """Find a rule's id and source; empty strings for the default.
-
-        Args:
-            index: its number.
-        """
-        rule = self.rule(index)
-        return (rule.id, rule.src) if rule else ("", "")
-
-    def call(self, nr: int) -> str:
-        """Name a syscall.
-
-        Args:
-            nr: its number; a negative one stands for none.
-        """
-        if self._calls is None:
-            from supervisor import native
-
-            self._calls = {row.nr: row.name for row in native.rows()}
-        return self._calls.get(nr, f"syscall {nr}" if nr >= 0 else "call")
 
 
 class LazyDenials:

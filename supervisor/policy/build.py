@@ -46,34 +46,27 @@ def build(
     inline: Sequence[tuple[str, bytes]] = (),
     protected: Iterable[Protected] = (),
 ) -> Built:
-    """Load, merge, check and compile policies.
-
-    The policy files themselves are protected too, wherever they lie.
+    """Load, merge, check and compile; the policy files themselves are protected too.
 
     Args:
-        names: Packs or files, as the user named them; all of them together apply.
+        names: As for ``merge.load_policy``; so are context, sets, mode and inline.
         context: Values of the built-in variables.
         rows: The syscall table.
         tests: The argument tests of the syscall table.
         sets: ``--set`` values by name.
-        mode: "enforce" or "observe" to beat the files, or "".
-        inline: Further policy texts as (name for messages, bytes).
+        mode: "enforce", "observe" or "".
+        inline: Further policy texts.
         protected: Paths of our own that no rule may open.
 
     Raises:
         PolicyError: With every problem of every file.
-        UsageError: A ``--set`` names a variable that nothing knows.
+        UsageError: A ``--set`` is unknown.
         EnvironmentFault: libseccomp or its binding is missing.
         SupervisorError: The policy is too large for the format.
     """
     policy = load_policy(names, context=context, sets=sets, mode=mode, inline=inline)
-    own = [
-        (os.path.realpath(os.fsencode(source.path)), False, False)
-        for source in policy.sources
-        if source.path
-    ]
     compiled = compile_policy(
-        policy, program=build_filter(rows, tests), protected=[*protected, *own]
+        policy, program=build_filter(rows, tests), protected=[*protected, *_files_of(policy)]
     )
     try:
         data = blob.encode(compiled)
@@ -88,3 +81,9 @@ def build(
         observe=policy.observe,
     )
     return Built(policy, compiled, entry)
+
+
+def _files_of(policy: Policy) -> list[Protected]:
+    """Return the policy's own files, to be protected wherever they lie."""
+    paths = [os.fsencode(source.path) for source in policy.sources if source.path]
+    return [(os.path.realpath(path), False, False) for path in paths]

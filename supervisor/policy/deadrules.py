@@ -119,14 +119,10 @@ class _Index:
             if not stricter:
                 return []
             found[id(stricter[0])] = stricter[0]
-        questions = [
-            (p, bit) for p in entry.included for bit in OP_BITS.values() if bit & entry.ops
-        ]
-        for pattern, bit in questions:  # cheap first: most rules are alive by a sample
-            if self._sample_escapes(pattern, bit, entry, reach):
-                return []
+        bits = [bit for bit in OP_BITS.values() if bit & entry.ops]
+        if self._shows_life(entry, bits, reach):
+            return []
         for pattern in entry.included:
-            bits = [bit for p, bit in questions if p == pattern]
             for near in self._candidate_sets(pattern, bits, rule, reach):
                 if not near or not self._covered(pattern, entry.excluded, near):
                     return []
@@ -177,6 +173,14 @@ class _Index:
             for entry in unique.values()
             if entry.rule.action > rule.action and entry.rule.source.file in reach
         ]
+
+    def _shows_life(self, entry: _Entry, bits: Sequence[int], reach: frozenset[str]) -> bool:
+        """Return whether samples tell, cheaply, what they do for most rules: it is alive."""
+        return any(
+            self._sample_escapes(pattern, bit, entry, reach)
+            for pattern in entry.included
+            for bit in bits
+        )
 
     def _sample_escapes(
         self, pattern: bytes, bit: int, entry: _Entry, reach: frozenset[str]

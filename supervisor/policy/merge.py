@@ -180,20 +180,14 @@ class _Merger:
         env = self._env(parts, variables)
         for text in declared.values():
             variables.expand(text, glob=False)
-        for name in sets:
-            if name not in declared and name not in variables.asked:
-                hint = suggest(name, declared)
-                raise UsageError(
-                    f"--set {name}: no policy has a variable of that name",
-                    hint=f"did you mean '{hint}'?" if hint else "",
-                )
+        _check_sets(sets, {*declared, *variables.asked})
         self.stop_on_problems()
         policy = Policy(
             name=self._name(parts),
             observe=_observe(parts, mode),
             record=self._record(parts),
-            files=tuple(rule for rule in files if rule is not None),
-            execs=tuple(rule for rule in execs if rule is not None),
+            files=tuple(filter(None, files)),
+            execs=tuple(filter(None, execs)),
             env=env,
             vars=tuple(sorted(variables.used.items())),
             used_env=tuple(sorted(variables.used_env)),
@@ -249,6 +243,17 @@ class _Merger:
             if part.checked.audit is not None:
                 record = part.checked.audit.record
         return record
+
+
+def _check_sets(sets: Iterable[str], known: set[str]) -> None:
+    """Refuse a ``--set`` that no file would look at: a typing mistake loosens or breaks."""
+    for name in sets:
+        if name not in known:
+            hint = suggest(name, known)
+            raise UsageError(
+                f"--set {name}: no policy has a variable of that name",
+                hint=f"did you mean '{hint}'?" if hint else "",
+            )
 
 
 def _observe(parts: Sequence[_Part], mode: str) -> bool:

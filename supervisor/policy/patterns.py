@@ -368,29 +368,39 @@ def search(
     queue = [start]
     for node in queue:  # grows while it is read: a breadth-first search
         states, place = node
-        ended = place not in (_FIRST, _OPENED) or separator != _SLASH
-        if ended and wanted([m.accepts(s) for m, s in zip(machines, states, strict=True)]):
+        whole = place not in (_FIRST, _OPENED) or separator != _SLASH
+        if whole and wanted([m.accepts(s) for m, s in zip(machines, states, strict=True)]):
             return _trace(parents, node)
         budget.spend(price)
         for byte in alphabet:
-            if byte == separator:
-                allowed, then = ended, _FIRST if place == _BEGIN else _OPENED
-            else:
-                allowed, then = place != _BEGIN, _INSIDE
-            if byte == TMPDIR_MARK and separator == _SLASH:
-                allowed = place == _FIRST
-            if not allowed:
+            then = _place_after(place, byte, separator)
+            if then is None:
                 continue
-            after = tuple(m.step(s, byte) for m, s in zip(machines, states, strict=True))
-            following = (after, then)
-            if following not in parents and all(after[:needed]):
-                parents[following] = (node, byte)
-                queue.append(following)
+            after = _step(machines, states, byte)
+            if (after, then) not in parents and all(after[:needed]):
+                parents[after, then] = (node, byte)
+                queue.append((after, then))
     return None
 
 
 _BEGIN, _FIRST, _OPENED, _INSIDE = range(4)
 _Node = tuple[tuple[int, ...], int]
+
+
+def _step(machines: Sequence[Automaton], states: Sequence[int], byte: int) -> tuple[int, ...]:
+    return tuple(m.step(s, byte) for m, s in zip(machines, states, strict=True))
+
+
+def _place_after(place: int, byte: int, separator: int) -> int | None:
+    """Return where in a path a further byte leads, or None where it cannot stand."""
+    is_path = separator == _SLASH
+    if byte == separator:
+        if is_path and place in (_FIRST, _OPENED):
+            return None
+        return _FIRST if place == _BEGIN else _OPENED
+    if place == _BEGIN or (is_path and byte == TMPDIR_MARK and place != _FIRST):
+        return None
+    return _INSIDE
 
 
 def _trace(parents: dict[_Node, tuple[_Node, int] | None], node: _Node) -> bytes:

@@ -10,7 +10,7 @@ from supervisor.policy.problems import escape, quote
 from supervisor.policy.variables import MARK, Variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from supervisor.policy.schema import ExecRule, FileRule, Source, Text
 
@@ -38,54 +38,39 @@ class Targets:
 
     def file_rule(self, rule: FileRule) -> FileRule | None:
         """Return the rule with its bytes, or None when a problem was noted."""
-        found = [self._pattern(text) for text in rule.paths]
-        excluded = [self._pattern(text) for text in rule.excepts]
+        found = _all(map(self._pattern, rule.paths))
+        excluded = _all(map(self._pattern, rule.excepts))
+        dest = b"" if rule.to is None else self._folder(rule.to)
+        if found is None or excluded is None or dest is None:
+            return None
+        self._check_width(rule, found)
+        kind = schema.DEST_NONE if rule.to is None else self._dest_kind(rule, found)
+        return replace(rule, patterns=found, excluded=excluded, dest_kind=kind, dest=dest)
+
+    def exec_rule(self, rule: ExecRule) -> ExecRule | None:
+        """Return the rule with its bytes, or None when a problem was noted."""
+        programs = _all(map(self._program, rule.programs))
+        argv = None if rule.argv is None else _all(map(self._argument, rule.argv))
+        dest = _all(self._word(text, first=i == 0) for i, text in enumerate(rule.to))
+        if programs is None or dest is None or (argv is None and rule.argv is not None):
+            return None
+        return replace(
+            rule,
+            names=tuple(patterns.unescape(raw) or raw for raw in programs if _is_bare(raw)),
+            patterns=tuple(raw for raw in programs if not _is_bare(raw)),
+            argv_patterns=argv,
+            dest=dest,
+        )
+
+    def _program(self, text: Text) -> bytes | None:
+        raw = self._variables.expand(text, glob=True)
+        return raw if raw is None or _is_bare(raw) else self._pattern(text)
+
+    def _check_width(self, rule: FileRule, found: tuple[bytes, ...]) -> None:
         if rule.action == schema.ALLOW and rule.ops & schema.CHANGES:
             for text, raw in zip(rule.paths, found, strict=True):
                 if raw == _WIDE and text.value.startswith("${"):
                     self._too_wide(text)
-        kind, dest = schema.DEST_NONE, b""
-        if rule.to is not None:
-            target = self._folder(rule.to)
-            if target is None or None in found:
-                return None
-            kind, dest = self._dest_kind(rule, [raw for raw in found if raw is not None]), target
-        if None in found or None in excluded:
-            return None
-        return replace(
-            rule,
-            patterns=tuple(raw for raw in found if raw is not None),
-            excluded=tuple(raw for raw in excluded if raw is not None),
-            dest_kind=kind,
-            dest=dest,
-        )
-
-    def exec_rule(self, rule: ExecRule) -> ExecRule | None:
-        """Return the rule with its bytes, or None when a problem was noted."""
-        names: list[bytes] = []
-        paths: list[bytes] = []
-        for text in rule.programs:
-            raw = self._variables.expand(text, glob=True)
-            if raw is None:
-                return None
-            if raw == b"**" or b"/" in raw or raw[:1] == MARK:
-                checked = self._pattern(text)
-                if checked is None:
-                    return None
-                paths.append(checked)
-            else:
-                names.append(patterns.unescape(raw) or raw)
-        argv = None if rule.argv is None else [self._argument(text) for text in rule.argv]
-        dest = [self._word(text, first=i == 0) for i, text in enumerate(rule.to)]
-        if None in dest or (argv is not None and None in argv):
-            return None
-        return replace(
-            rule,
-            names=tuple(names),
-            patterns=tuple(paths),
-            argv_patterns=None if argv is None else tuple(raw for raw in argv if raw is not None),
-            dest=tuple(raw for raw in dest if raw is not None),
-        )
 
     def _pattern(self, text: Text) -> bytes | None:
         raw = self._variables.expand(text, glob=True)
@@ -127,7 +112,7 @@ class Targets:
             return None
         return trimmed
 
-    def _dest_kind(self, rule: FileRule, found: list[bytes]) -> int:
+    def _dest_kind(self, rule: FileRule, found: tuple[bytes, ...]) -> int:
         trees = [raw.endswith(b"/**") or raw == b"**" for raw in found]
         if any(trees) and not all(trees):
             self._fail_at(
@@ -157,3 +142,15 @@ class Targets:
 
     def _word(self, text: Text, *, first: bool) -> bytes | None:
         return self._folder(text) if first else self._variables.expand(text, glob=False)
+
+
+def _all(found: Iterable[bytes | None]) -> tuple[bytes, ...] | None:
+    """Return all of ``found``, each of them looked at, or None when one is missing."""
+    items = list(found)
+    kept = tuple(item for item in items if item is not None)
+    return kept if len(kept) == len(items) else None
+
+
+def _is_bare(raw: bytes) -> bool:
+    """Return whether a program is a bare name rather than a path pattern."""
+    return raw != b"**" and b"/" not in raw and raw[:1] != MARK

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from supervisor.audit import folder as logs
 from supervisor.audit import writer
+from supervisor.audit.folder import create_default
 from supervisor.audit.reader import records, verify
-from supervisor.audit.writer import AuditTrail, LogFile, create_default, open_or_create
+from supervisor.audit.writer import AuditTrail, LogFile, open_or_create
 from supervisor.errors import SessionError
 from supervisor.model import Status
 from supervisor.run.events import CALL, DENY, Event
@@ -267,10 +269,10 @@ def _default(folder: Path, sessions: Sequence[str]) -> None:
 def test_default_logs_are_private_and_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder is 0700 and keeps the newest logs, and those still in use."""
     folder = tmp_path / "state" / "audit"
-    monkeypatch.setattr(writer, "KEEP", 3)
+    monkeypatch.setattr(logs, "KEEP", 3)
     held = create_default(str(folder), "0")
     _default(folder, ["1", "2", "3", "4"])
-    names = [name.rpartition("-")[2] for name in writer.default_logs(str(folder))]
+    names = [name.rpartition("-")[2] for name in logs.default_logs(str(folder))]
     assert names == ["0.jsonl", "2.jsonl", "3.jsonl", "4.jsonl"]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     held.close()
@@ -299,7 +301,7 @@ def test_default_folder_that_others_can_change_is_refused(tmp_path: Path) -> Non
 )
 def test_state_folder(env: dict[bytes, bytes], expected: str) -> None:
     """XDG_STATE_HOME counts where it is absolute, then HOME; else there is none."""
-    assert writer.state_folder(env) == expected
+    assert logs.state_folder(env) == expected
 
 
 def test_descriptor_is_not_inherited(tmp_path: Path) -> None:

@@ -7,16 +7,14 @@ import argparse
 import pytest
 
 from supervisor.cli import find
+from supervisor.cli.flags import allow_path, duration, setting
 from supervisor.cli.parser import (
     LEAVES,
-    SHORT_HELP,
     actions,
-    allow_path,
     build,
-    duration,
-    setting,
     split_command,
 )
+from supervisor.cli.texts import SHORT_HELP
 from supervisor.errors import UsageError
 
 

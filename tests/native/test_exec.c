@@ -983,9 +983,14 @@ static int t_orphan(void *arg)
 
 static int t_forever(void *arg)
 {
+	pid_t parent = getpid();
+
 	for (int i = 0; i < 3; i++)
 		if (fork() == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			/* It may have died before it could be told of. */
+			if (getppid() != parent)
+				_exit(0);
 			break;
 		}
 	for (;;)
@@ -1257,6 +1262,11 @@ int main(int argc, char **argv)
 	make_files();
 	if (argc > 1 && strcmp(argv[1], "bench") == 0) {
 		bench();
+	} else if (argc > 1 && strcmp(argv[1], "stop") == 0) {
+		test_stop();
+	} else if (argc > 1 && strcmp(argv[1], "signals") == 0) {
+		test_signals(false);
+		test_signals(true);
 	} else {
 		test_plain();
 		test_fail();

@@ -37,8 +37,8 @@ def test_all_problems_at_once_in_order(errors: Errors) -> None:
         "agent.yaml:3:7: error: unknown mode 'relaxed'; known: enforce, observe",
         "agent.yaml:5:10: error: bad rule id 'A': a-z and 0-9, then also '.', '_' and '-'",
         "agent.yaml:6:20: error: unknown operation 'reed' (did you mean 'read'?)",
-        "agent.yaml:7:30: error: 'paths' is empty",
-        "agent.yaml:7:38: error: unknown errno name 'EWHAT'",
+        "agent.yaml:7:31: error: 'paths' is empty",
+        "agent.yaml:7:39: error: unknown errno name 'EWHAT'",
         "agent.yaml:8:13: error: 'keep' must be a list, found a single value",
     ]
 

@@ -127,7 +127,7 @@ def test_round_trip(load: Load) -> None:
     assert [(r.id, r.action, r.ops, r.err, r.say, r.src) for r in blob.read_rules(data)] == [
         (r.id, r.action, r.ops, r.err, r.say, r.src) for r in compiled.rules
     ]
-    assert blob.read_rules(data)[2].src == "agent.yaml:6"
+    assert blob.read_rules(data)[2].src == "agent.yaml:7"
     parts = msgpack.unpackb(data, use_list=False)
     assert parts[:5] == ("SVB", 1, FLAG_TMP, 1, b"\0" * 8)
     assert parts[6:] == (compiled.paths, compiled.names, compiled.argvs, compiled.floor)
@@ -141,7 +141,7 @@ def test_foreign_bytes(data: bytes) -> None:
         blob.read_rules(data)
 
 
-def test_long_file_names(load: Load) -> None:
+def test_long_file_names() -> None:
     """A source name longer than the format allows keeps its end and its line."""
     from supervisor.policy.context import Context
     from supervisor.policy.merge import load_policy

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from policy_world import Load
 
@@ -36,7 +38,7 @@ def ask(load: Load) -> object:
     return run
 
 
-def test_answers(ask) -> None:  # type: ignore[no-untyped-def]
+def test_answers(ask: Any) -> None:
     """Decision, winner with its line, losers, mechanism and the smallest change."""
     found = ask("read", b"/home/a.key")
     assert (found.decision, found.err, found.mechanism) == ("deny", 2, "refused")
@@ -75,7 +77,7 @@ def test_answers(ask) -> None:  # type: ignore[no-untyped-def]
     assert found.winner.text == ""
 
 
-def test_unknown_operation(ask) -> None:  # type: ignore[no-untyped-def]
+def test_unknown_operation(ask: Any) -> None:
     """A word that is no operation is refused."""
     with pytest.raises(ValueError, match="unknown operation 'all'"):
         ask("all", b"/x")

@@ -33,13 +33,17 @@ def refused(data: bytes) -> str:
         ("a: é".encode("utf-16"), "agent.yaml:1: error: is not valid UTF-8 text"),
         (
             b"a: x\0y\n",
-            "agent.yaml:1:5: error: NUL byte is not allowed in a policy\n"
-            "  1 | a: x\\x00y\n    |     ^",
+            (
+                "agent.yaml:1:5: error: NUL byte is not allowed in a policy\n"
+                "  1 | a: x\\x00y\n    |     ^"
+            ),
         ),
         (
             b"a: 1\nb: \x1b[2J\n",
-            "agent.yaml:2:4: error: control character '\\x1b' is not allowed in a policy\n"
-            "  2 | b: \\x1b[2J\n    |    ^",
+            (
+                "agent.yaml:2:4: error: control character '\\x1b' is not allowed in a policy\n"
+                "  2 | b: \\x1b[2J\n    |    ^"
+            ),
         ),
         (
             b"a: &x 1\n",
@@ -67,23 +71,31 @@ def refused(data: bytes) -> str:
         ),
         (
             b"a: 1\n---\nb: 1\n",
-            "agent.yaml:2:1: error: a second document in one file is not allowed\n"
-            "  2 | ---\n    | ^",
+            (
+                "agent.yaml:2:1: error: a second document in one file is not allowed\n"
+                "  2 | ---\n    | ^"
+            ),
         ),
         (
             b"a: 1\nb: 2\na: 3\n",
-            "agent.yaml:3:1: error: repeated key 'a'\n  3 | a: 3\n    | ^\n"
-            "  note: previous definition here: agent.yaml:1",
+            (
+                "agent.yaml:3:1: error: repeated key 'a'\n  3 | a: 3\n    | ^\n"
+                "  note: previous definition here: agent.yaml:1"
+            ),
         ),
         (
             b"a: [1,\n  b: }\n",
-            "agent.yaml:2:6: error: not valid YAML: did not find expected node content\n"
-            "  2 |   b: }\n    |      ^",
+            (
+                "agent.yaml:2:6: error: not valid YAML: did not find expected node content\n"
+                "  2 |   b: }\n    |      ^"
+            ),
         ),
         (
             b"a: " + b"[" * 32 + b"\n",
-            "agent.yaml:1:35: error: nested deeper than 32 levels\n"
-            "  1 | a: " + "[" * 32 + "\n    |" + " " * 35 + "^",
+            (
+                "agent.yaml:1:35: error: nested deeper than 32 levels\n"
+                "  1 | a: " + "[" * 32 + "\n    |" + " " * 35 + "^"
+            ),
         ),
     ],
 )

@@ -131,7 +131,7 @@ def test_same_id_in_two_files(tmp_path: Path, context: Context) -> None:
     two = write(tmp_path, "b.yaml", "files:\n  - {id: x, allow: all, paths: [/b]}\n")
     with pytest.raises(PolicyError) as caught:
         load_policy([one, two], context=context)
-    assert f"b.yaml:3:5: error: repeated rule id 'x'\n" in str(caught.value)
+    assert "b.yaml:3:5: error: repeated rule id 'x'\n" in str(caught.value)
     assert str(caught.value).endswith(f"note: previous definition here: {one}:3")
     one = write(tmp_path, "a.yaml", "files:\n  - {allow: all, paths: [/a]}\n")
     two = write(tmp_path, "b.yaml", "files:\n  - {allow: all, paths: [/b]}\n")

@@ -17,7 +17,7 @@ WORLD = ["/"] + [
 PARTS = ["a", "b", "ab", "*", "?", "a*", "*b", "[ab]", "[!a]", "[!b]*", "**", "?b", "\\a"]
 
 
-def glob(pattern: str, name: str) -> bool:
+def glob(pattern: str, name: str) -> bool:  # noqa: PLR0911 - one return a case
     """Match one component, by trying everything."""
     if name == "\x01":  # stands for a folder of unknown depth
         return False

@@ -1,0 +1,80 @@
+"""Readers of flag values: text in, value out, argparse's error for what is none."""
+
+from __future__ import annotations
+
+import argparse
+
+OPS = "read, write, create, delete, rename, metadata, list, exec"
+
+
+def duration(text: str) -> float:
+    """Read a duration.
+
+    Args:
+        text: number with an optional unit ms, s, m, h or d; seconds without one.
+
+    Returns:
+        Seconds.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none, or not positive.
+    """
+    units = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+    unit = next((u for u in units if text.endswith(u)), "")
+    number = text[: len(text) - len(unit)]
+    if number.replace(".", "", 1).isdecimal() and number.isascii():
+        seconds = float(number) * units.get(unit, 1.0)
+        if 0 < seconds <= 10 * 365 * 86400:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 500ms, 30s, 5m or 1h")
+
+
+def setting(text: str) -> tuple[str, str]:
+    """Read ``key=value``.
+
+    Args:
+        text: the argument of --set.
+
+    Raises:
+        argparse.ArgumentTypeError: there is no key or no ``=``.
+    """
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form key=value")
+    return key, value
+
+
+def allow_path(text: str) -> tuple[str, tuple[str, ...]]:
+    """Read ``PATH[:OPS]``; a colon that is followed by no operations belongs to the path.
+
+    Args:
+        text: the argument of --allow-path.
+
+    Returns:
+        The path and the operations, read alone where none are named.
+
+    Raises:
+        argparse.ArgumentTypeError: the path is empty.
+    """
+    known = {*OPS.split(", "), "all"}
+    path, colon, tail = text.rpartition(":")
+    ops = tuple(tail.split(","))
+    if not colon or not known.issuperset(ops):
+        path, ops = text, ("read",)
+    if not path:
+        raise argparse.ArgumentTypeError(f"{text!r} names no path")
+    return path, ops
+
+
+def descriptor(text: str) -> int:
+    """Read the number of a file descriptor.
+
+    Args:
+        text: the argument of --status-fd.
+
+    Raises:
+        argparse.ArgumentTypeError: it is no number below 2**20.
+    """
+    if text.isdecimal() and text.isascii() and int(text) < 1 << 20:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no file descriptor")
