@@ -15,7 +15,6 @@ import os
 import platform
 import random
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -107,13 +106,15 @@ class Bench:
         """Run the matcher benchmarks; their own output lines."""
         lines: list[str] = []
         for name in ("trie_bench", "cidr_bench"):
-            done = subprocess.run([str(self.work / name)], capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                [str(self.work / name)], capture_output=True, text=True, check=True
+            )
             lines += [line for line in done.stdout.splitlines() if line.strip()]
         return lines
 
     def memory(self, rules: int = 10_000) -> float:
         """Return the resident memory in MB of a supervisor with ``rules`` rules."""
-        import psutil  # noqa: PLC0415
+        import psutil
 
         policy = self.work / "many.yaml"
         body = "".join(
@@ -156,10 +157,13 @@ def summary(result: dict) -> str:  # type: ignore[type-arg]
         wanted = f"<= {goal}" if goal else ""
         rows.append(f"| {name} | {over} | {mid:.2f} | {low:.2f} to {high:.2f} | {wanted} |")
     rows.append(f"| memory, 10,000 rules | | {result['memory_mb']:.0f} MB | | <= 60 MB |")
-    where = f"{result['machine']['kernel']}, {result['machine']['cpus']} CPUs, "
+    on = result["machine"]
+    where = f"{on['kernel']}, {on['cpus']} CPUs, Python {on['python']}"
+    count = len(result["samples"])
     rows.append("")
-    rows.append(f"{len(result['samples'])} interleaved rounds, {result['machine']['date']}, {where}")
-    rows[-1] += f"Python {result['machine']['python']}. Matchers (lookups per second):"
+    rows.append(
+        f"{count} interleaved rounds, {on['date']}, {where}. Matchers (lookups per second):"
+    )
     rows.append("")
     rows += [f"    {line}" for line in result["matchers"]]
     return "\n".join(rows) + "\n"

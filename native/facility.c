@@ -243,6 +243,15 @@ static int try_proc(void)
 	return fs.f_type == PROC_SUPER_MAGIC ? 0 : ENOENT;
 }
 
+/* value: the version found, or -errno. */
+static int landlock_from(int abi, int *value)
+{
+	*value = sv_landlock_abi();
+	if (*value < 0)
+		return -*value;
+	return *value < abi ? ENOSYS : 0;
+}
+
 static int probe(enum sv_facility_id id, int *value)
 {
 	struct trip t;
@@ -253,12 +262,8 @@ static int probe(enum sv_facility_id id, int *value)
 	case SV_FACILITY_READ_MEMORY: round_trip(&t); return t.memory;
 	case SV_FACILITY_INJECT: round_trip(&t); return t.inject;
 	case SV_FACILITY_SYNC_WAKE_UP: round_trip(&t); return t.sync;
-	case SV_FACILITY_LANDLOCK:
-		*value = sv_landlock_abi();
-		return *value < 1 ? -*value : 0;
-	case SV_FACILITY_LANDLOCK_SCOPE:
-		*value = sv_landlock_abi();
-		return *value < 6 ? ENOSYS : 0;
+	case SV_FACILITY_LANDLOCK: return landlock_from(1, value);
+	case SV_FACILITY_LANDLOCK_SCOPE: return landlock_from(6, value);
 	case SV_FACILITY_EXEC_STOP: return with_child(seize);
 	case SV_FACILITY_PIDFD_GETFD: return with_child(getfd);
 	case SV_FACILITY_PROC: return try_proc();

@@ -181,6 +181,7 @@ static int worker_count(void)
 	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : WORKERS_MIN;
 
 	n = n < WORKERS_MIN ? WORKERS_MIN : n;
+	if (getenv("SVW")) return atoi(getenv("SVW"));
 	return n > WORKERS_MAX ? WORKERS_MAX : n;
 }
 
@@ -230,7 +231,7 @@ int sv_spawn(sv_session *s, const struct sv_start *start, struct sv_err *err)
 		return -EAGAIN;
 	release.control = s->control;
 	rc = sv_spawn_release(&release);
-	return rc < 0 ? sv_fail(err, -rc, "start", "the command went away") : 0;
+	return rc < 0 ? sv_fail(err, -rc, "start", "the command went away") : s->main_pid;
 }
 
 /* The control socket speaks once: closed by a successful execve, or the errno

@@ -141,6 +141,7 @@ int sv_guard(struct sv_err *err);
 /* tmp is the session's private folder ("" = none); it is put where the blob's
  * patterns start with byte 0x01. */
 sv_session *sv_open(const uint8_t *blob, size_t len, const char *tmp, struct sv_err *err);
+/* Returns the main command's pid (> 0). Call it before any thread exists. */
 int sv_spawn(sv_session *s, const struct sv_start *start, struct sv_err *err);
 /* Events as consecutive msgpack arrays; waits up to timeout_ms for the first.
  * Returns bytes written, 0 = none came, or the session's state changed. */

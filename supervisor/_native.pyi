@@ -1,4 +1,4 @@
-"""Types of the compiled module, as far as native.py uses it."""
+# Types of the compiled module, as far as native.py uses it.
 
 from typing import Literal, overload
 

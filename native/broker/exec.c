@@ -271,7 +271,7 @@ static void told(struct sv_shared *sh, const struct sv_exec_plan *plan,
 		.err = r->err, .detail = kind == SV_EVENT_EXEC ? r->argv : why,
 	};
 	struct sv_call call = { .tid = e.tid };
-	struct sv_tracee t = { .proc_fd = sh->proc_fd, .call = &call };
+	struct sv_tracee t = { .proc_fd = sh->proc_fd, .call = &call, .cwd = -1 };
 	char comm[64];
 
 	if (m) {

@@ -43,6 +43,19 @@ void sv_do_socket(struct sv_work *w)
 	refuse(w);
 }
 
+/* Both ends are connected for good; a raw one is a datagram socket by another
+ * name and could be sent from to any address. */
+void sv_do_socketpair(struct sv_work *w)
+{
+	const int type = (int)w->in.flags & 0xf;
+
+	if (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET))
+		return sv_let_go(w);
+	w->in.name[0].len = snprintf(w->in.name[0].text, sizeof(w->in.name[0].text),
+				     "socket pair of family %d, type %d", w->in.which, type);
+	refuse(w);
+}
+
 static void name_address(struct sv_work *w, uint64_t addr, uint32_t len)
 {
 	struct sockaddr_storage a;

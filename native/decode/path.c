@@ -173,8 +173,30 @@ static int kernel_walk(int start, const char *path, int pin, uint64_t resolve)
 /* Names through which the supervisor's own /proc folder could answer. */
 static bool leads_to_proc(const char *path)
 {
+	while (path[0] == '/' && path[1] == '/')
+		path++;
 	return !strncmp(path, "/proc/", 6) || !strncmp(path, "/dev/fd", 7) ||
 	       !strncmp(path, "/dev/std", 8);
+}
+
+/* "Not there" may only mean: not in the supervisor's own folder of /proc. */
+static bool missing_in_proc(const struct sv_paths *p, int base, const char *path)
+{
+	char dir[SV_PATH_MAX];
+	size_t n = strlen(path);
+	cleanup_fd int fd = -1;
+	struct stat st;
+
+	while (n > 0 && path[n - 1] == '/')
+		n--;
+	while (n > 0 && path[n - 1] != '/')
+		n--;
+	if (n == 0 || n >= sizeof(dir))
+		return false;
+	memcpy(dir, path, n);
+	dir[n] = 0;
+	fd = kernel_walk(base, dir, SV_PIN_DIRECTORY, 0);
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == p->proc_dev;
 }
 
 /* The folder a name starts from: AT_FDCWD for absolute names, which the
@@ -203,7 +225,7 @@ static int pin_from(struct sv_paths *p, const struct sv_tracee *t, int start, co
 
 	if (!leads_to_proc(path) || resolve)
 		fd = kernel_walk(base, path, pin, resolve);
-	if (fd == -ELOOP && !resolve)
+	if (!resolve && (fd == -ELOOP || (fd == -ENOENT && missing_in_proc(p, base, path))))
 		fd = sv_walk(p, t, base, path, pin, &via);
 	if (fd < 0)
 		return fd;

@@ -100,21 +100,55 @@ int sv_still_valid(const struct sv_tracee *t)
 	return ioctl(t->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0 ? -ENOENT : 0;
 }
 
+static int again(int fd)
+{
+	int n = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	return n < 0 ? -errno : n;
+}
+
 int sv_tracee_cwd(const struct sv_tracee *t)
 {
-	return open_at(t, "cwd", O_PATH | O_DIRECTORY);
+	return t->cwd >= 0 ? again(t->cwd) : open_at(t, "cwd", O_PATH | O_DIRECTORY);
 }
 
 int sv_tracee_fd(const struct sv_tracee *t, int fd)
 {
 	char leaf[32];
-	int n;
+	int n, i;
 
 	if (fd < 0)
 		return -EBADF;
+	for (i = 0; i < t->nfds; i++)
+		if (t->fds[i].number == fd)
+			return again(t->fds[i].fd);
 	snprintf(leaf, sizeof(leaf), "fd/%d", fd);
 	n = open_at(t, leaf, O_PATH);
 	return n == -ENOENT ? -EBADF : n;
+}
+
+void sv_tracee_prefetch(struct sv_tracee *t, int a, int b, int c)
+{
+	const int wanted[3] = { a, b, c };
+	int i;
+
+	t->cwd = sv_tracee_cwd(t);
+	for (i = 0; i < 3; i++) {
+		int fd = wanted[i] < 0 ? -1 : sv_tracee_fd(t, wanted[i]);
+
+		if (fd < 0)
+			continue;
+		t->fds[t->nfds].number = wanted[i];
+		t->fds[t->nfds++].fd = fd;
+	}
+}
+
+void sv_tracee_forget(struct sv_tracee *t)
+{
+	while (t->nfds > 0)
+		close(t->fds[--t->nfds].fd);
+	sv_close_fd(&t->cwd);
+	t->cwd = -1;
 }
 
 /* The value behind "Key:\t" in a status text, NULL when absent. */

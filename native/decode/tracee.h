@@ -24,6 +24,9 @@ struct sv_tracee {
 	int proc_fd;		/* O_PATH of /proc */
 	int listener;
 	const struct sv_call *call;
+	int cwd;		/* fetched ahead, -1 = not */
+	int nfds;
+	struct { int number, fd; } fds[3];
 };
 
 /* Copy n bytes at addr. -EFAULT as the kernel would say, -EPERM when the
@@ -38,6 +41,11 @@ int sv_still_valid(const struct sv_tracee *t);
 /* O_PATH descriptors of the task's own: working folder, or descriptor fd. */
 int sv_tracee_cwd(const struct sv_tracee *t);
 int sv_tracee_fd(const struct sv_tracee *t, int fd);
+/* Fetch cwd and the given descriptors (negative = none) now, while this thread
+ * still has the supervisor's identity; the two functions above then answer
+ * from that. sv_tracee_forget() closes them. */
+void sv_tracee_prefetch(struct sv_tracee *t, int a, int b, int c);
+void sv_tracee_forget(struct sv_tracee *t);
 
 /* From /proc/TID/status. */
 int sv_tracee_umask(const struct sv_tracee *t, mode_t *out);

@@ -114,7 +114,8 @@ static void confine(const struct sv_spawn *s, int sock, pid_t parent)
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		child_fail(sock, STEP_PARENT, ESRCH);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	/* we hid our own memory before the fork; the target's must be readable */
+	if (prctl(PR_SET_DUMPABLE, 1) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		child_fail(sock, STEP_NNP, errno);
 	if (syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
 		child_fail(sock, STEP_FDS, errno);

@@ -45,6 +45,7 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_truncate] = sv_do_truncate, [SV_HOW_exec] = sv_do_exec, [SV_HOW_pid] = sv_do_pid,
 	[SV_HOW_which] = sv_do_which, [SV_HOW_creds] = sv_do_creds,
 	[SV_HOW_network] = sv_do_network, [SV_HOW_socket] = sv_do_socket,
+	[SV_HOW_socketpair] = sv_do_socketpair,
 	[SV_HOW_sendto] = sv_do_sendto, [SV_HOW_signal] = sv_do_signal,
 };
 
@@ -74,8 +75,12 @@ static int take_identity(struct sv_work *w)
 	struct sv_creds c;
 	int rc;
 
-	if (!atomic_load_explicit(&w->sh->creds_changed, memory_order_acquire))
+	/* execve is done by the kernel, with the caller's own identity */
+	if (w->row->how == SV_HOW_exec ||
+	    !atomic_load_explicit(&w->sh->creds_changed, memory_order_acquire))
 		return 0;
+	/* a task that changed its ids hides its folders from other identities */
+	sv_tracee_prefetch(&w->t, w->in.name[0].dirfd, w->in.name[1].dirfd, w->in.fd);
 	rc = sv_tracee_creds(&w->t, &c);
 	return rc < 0 ? rc : sv_creds_enter(&c, &w->switched);
 }
@@ -149,6 +154,7 @@ static void serve(struct worker *me, struct seccomp_notif *n)
 			handle(w);
 		sv_place_close(&w->place[0]);
 		sv_place_close(&w->place[1]);
+		sv_tracee_forget(&w->t);
 		atomic_fetch_sub(&l->busy, 1);
 	}
 }
@@ -192,7 +198,7 @@ static int start_worker(struct sv_loop *l, struct worker *me, struct sv_err *err
 	me->loop = l;
 	w->sh = l->sh;
 	w->t = (struct sv_tracee){ .proc_fd = w->paths.proc_fd, .listener = l->sh->listener,
-				   .call = &w->call };
+				   .call = &w->call, .cwd = -1 };
 	atomic_fetch_add(&l->live, 1);
 	if (pthread_create(&me->thread, NULL, worker_main, me)) {
 		atomic_fetch_sub(&l->live, 1);

@@ -66,7 +66,6 @@ static const struct sv_when whens[] = {
 	SELF_ALLOWED(sched_setparam), SELF_ALLOWED(sched_setattr), SELF_ALLOWED(move_pages),
 	SELF_ALLOWED(migrate_pages),
 	NAMESPACES(clone), NAMESPACES(unshare), BIT_REFUSED(unshare, 0, 0x80 /* CLONE_NEWTIME */),
-	{ __NR_socketpair, 1, 0xf, SOCK_DGRAM, SV_CLASS_REFUSE, EOPNOTSUPP },
 	/* typing into the terminal: TIOCSTI TIOCLINUX TIOCCONS TIOCSETD */
 	IOCTL_REFUSED(0x5412, EPERM), IOCTL_REFUSED(0x541c, EPERM), IOCTL_REFUSED(0x541d, EPERM),
 	IOCTL_REFUSED(0x5423, EPERM),
@@ -75,6 +74,17 @@ static const struct sv_when whens[] = {
 	IOCTL_REFUSED(0x40086602, EPERM), IOCTL_REFUSED(0x40046602, EPERM),
 	IOCTL_REFUSED(0x401c5820, EPERM), IOCTL_REFUSED(0x40087602, EPERM),
 	IOCTL_REFUSED(0x40047602, EPERM), IOCTL_REFUSED(0x40806685, EPERM),
+	/* folders and volumes that need no write access either: FIFREEZE FITHAW
+	 * FITRIM FS_IOC_SET_ENCRYPTION_POLICY FS_IOC_ADD_ENCRYPTION_KEY
+	 * FS_IOC_SETFSLABEL, BTRFS_IOC_SNAP_CREATE SUBVOL_CREATE SNAP_DESTROY
+	 * SNAP_CREATE_V2 SUBVOL_CREATE_V2 SUBVOL_SETFLAGS SNAP_DESTROY_V2 */
+	IOCTL_REFUSED(0xc0045877, EPERM), IOCTL_REFUSED(0xc0045878, EPERM),
+	IOCTL_REFUSED(0xc0185879, EPERM), IOCTL_REFUSED(0x800c6613, EPERM),
+	IOCTL_REFUSED(0xc0506617, EPERM), IOCTL_REFUSED(0x41009432, EPERM),
+	IOCTL_REFUSED(0x50009401, EPERM), IOCTL_REFUSED(0x5000940e, EPERM),
+	IOCTL_REFUSED(0x5000940f, EPERM), IOCTL_REFUSED(0x50009417, EPERM),
+	IOCTL_REFUSED(0x50009418, EPERM), IOCTL_REFUSED(0x4008941a, EPERM),
+	IOCTL_REFUSED(0x5000943f, EPERM),
 	/* SIOC*: network interfaces */
 	{ __NR_ioctl, 1, 0xffffff00ULL, 0x8900, SV_CLASS_REFUSE, EPERM },
 	/* a target that hid its memory could not be supervised: said to have
@@ -136,7 +146,7 @@ int sv_row(int i, struct sv_row *out)
 	row = &rows[i];
 	memset(out, 0, sizeof(*out));
 	out->nr = row->nr;
-	out->klass = effective(row);
+	out->klass = (int32_t)effective(row);
 	out->err = out->klass == SV_CLASS_REFUSE && !row->err ? EPERM : row->err;
 	snprintf(out->name, sizeof(out->name), "%s", row->name);
 	snprintf(out->note, sizeof(out->note), "%s", row->note);

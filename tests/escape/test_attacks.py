@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.escape.conftest import Tree
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 CATALOGUE = (Path(__file__).parent / "attacks.def").read_text(encoding="utf-8")
 ROW = re.compile(

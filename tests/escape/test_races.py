@@ -24,7 +24,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.escape.conftest import Tree
 
-pytestmark = pytest.mark.timeout(3600)
+pytestmark = [pytest.mark.live, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 RUN_SECONDS = 150  # a program ends itself after 120
 CONTROL_BOUND = 64  # the control may take this many times the first number of tries

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS = ("native", "policies", "supervisor")
-FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
+FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md")
 IGNORED = shutil.ignore_patterns("__pycache__", "*.so", "*.o", "_native.c", "*.egg-info")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
