@@ -110,7 +110,8 @@ class Denials:
             self._stderr.write(self._line(event, 1) if self._json else self._sentences(event))
 
     def _what(self, event: Event) -> str:
-        return f"{self._call_name(event.nr)} {quoted(event.path)} for {op_names(event.ops)}"
+        what = f"{self._call_name(event.nr)} {quoted(event.path)}"
+        return f"{what} for {op_names(event.ops)}" if event.ops else what
 
     def _sentences(self, event: Event) -> str:
         paint = self._stderr.paint
@@ -119,8 +120,9 @@ class Denials:
         first = f"supervise: {paint('red', verb)} {self._what(event)}{result}  {_who(event)}\n"
         rule = self._rule(event.rule)
         if event.kind == FAULT:
-            why = f"fault: {escape(event.detail)}"
-        elif rule is None:
+            # no rule decided this, so nothing that a rule could change is named
+            return f"{first}  why   {escape(event.detail)}\n"
+        if rule is None:
             why = "default: nothing allows it"
         else:
             why = f"{escape(rule.id.encode())} ({escape(rule.src.encode())})"
@@ -164,7 +166,7 @@ def fix(event: Event) -> str:
         ask = f"supervise policy explain --exec {path}"
     else:
         ask = f"supervise policy explain --path {path} --op {ops}"
-    if event.rule >= 0 or event.kind == FAULT:
+    if event.rule >= 0:
         return f"`{ask}` tells what decides this"
     suffix = "" if ops == "read" and b":" not in event.path else f":{ops}"
     return f"`{ask}`, or allow once with `--allow-path {path}{suffix}`"

@@ -116,7 +116,7 @@ def test_fault_is_told() -> None:
     """What could not be read shows its reason instead of a rule."""
     denials, memory = _denials()
     denials.events([Event(FAULT, 1, 2, 3, 42, 257, 1, 3, 2, -1, 1, b"", b"", b"x", b"bad \x1b")])
-    assert "  rule  fault: bad \\x1b\n" in memory.text
+    assert "  why   bad \\x1b\n" in memory.text
 
 
 def test_json_lines() -> None:
