@@ -128,6 +128,8 @@ int sv_abi(void);
 /* The table, for Python's filter compiler and for the docs: row i of n, or
  * -ENOENT past the end. */
 int sv_row(int i, struct sv_row *out);
+/* Index of the row of syscall nr, or -ENOENT. */
+int sv_row_of(int nr);
 int sv_when(int i, struct sv_when *out);
 
 /* Probe facility i for real; -ENOENT past the end. */

@@ -19,7 +19,7 @@ except ImportError as problem:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from supervisor._native import CData, ErrPtr, SessionPtr
 
@@ -49,7 +49,7 @@ class Session:
         """Take over a handle of sv_open; use :meth:`open` instead."""
         self._handle: SessionPtr | None = handle
         self._buffer: CData | None = None
-        self._unpack: Callable[[memoryview], Iterator[Sequence[object]]] | None = None
+        self._unpack: Callable[[memoryview], Iterable[Sequence[object]]] | None = None
 
     @classmethod
     def open(cls, blob: bytes, tmp: bytes = b"") -> Session:
@@ -235,6 +235,19 @@ def rows() -> list[Row]:
     while lib.sv_row(len(found), out) >= 0:
         found.append(Row(out.nr, out.klass, out.err, _text(out.name), _text(out.note)))
     return found
+
+
+def call_name(nr: int) -> str:
+    """Name a syscall; an unknown number shows as itself.
+
+    Args:
+        nr: its number; a negative one stands for none.
+    """
+    out = ffi.new("struct sv_row *")
+    index = lib.sv_row_of(nr)
+    if index < 0 or lib.sv_row(index, out) < 0:
+        return f"syscall {nr}" if nr >= 0 else "call"
+    return _text(out.name)
 
 
 def whens() -> list[When]:

@@ -16,6 +16,8 @@ static bool place_new(struct sv_work *w)
 	struct sv_place *p = &w->place[0];
 	int rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
 
+	if (rc == 0 && sv_place_is_dots(p))
+		rc = -EEXIST;
 	if (rc < 0) {
 		sv_fail_call(w, -rc);
 		return false;
@@ -50,12 +52,27 @@ void sv_do_mkdir(struct sv_work *w)
 	sv_give_result(w, rc);
 }
 
+/* As may_mknod(): what can never be a node is refused before any name is looked at. */
+static int node_errno(mode_t type)
+{
+	switch (type) {
+	case 0: case S_IFREG: case S_IFCHR: case S_IFBLK: case S_IFIFO: case S_IFSOCK:
+		return 0;
+	case S_IFDIR:
+		return EPERM;
+	default:
+		return EINVAL;
+	}
+}
+
 void sv_do_mknod(struct sv_work *w)
 {
 	struct sv_place *p = &w->place[0];
 	const mode_t type = (mode_t)w->in.mode & S_IFMT;
 	mode_t mode;
 
+	if (node_errno(type))
+		return sv_fail_call(w, node_errno(type));
 	if (!place_new(w))
 		return;
 	if (type == S_IFCHR || type == S_IFBLK)
@@ -88,6 +105,9 @@ void sv_do_unlink(struct sv_work *w)
 	rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
+	if (sv_place_is_dots(p))	/* fails as it would natively, and changes nothing */
+		return sv_give_result(w, unlinkat(p->parent, p->last, (int)w->in.flags) < 0 ?
+						 -errno : -EBUSY);
 	if (!sv_decide_call(w, SV_OP_DELETE, p))
 		return sv_refuse(w);
 	if (sv_still_valid(&w->t) == 0)

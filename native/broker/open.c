@@ -231,7 +231,7 @@ static bool creates_with_slash(struct sv_work *w)
 	if (!(w->in.flags & O_CREAT) || name->len < 2 || name->text[name->len - 1] != '/')
 		return false;
 	rc = sv_pin_parent(&w->paths, &w->t, name, w->in.resolve, p);
-	if (rc == 0 && (!p->slash || !strcmp(p->last, "./") || !strcmp(p->last, "../")))
+	if (rc == 0 && (!p->slash || sv_place_is_dots(p)))
 		return false;
 	sv_fail_call(w, rc < 0 ? -rc : EISDIR);
 	return true;

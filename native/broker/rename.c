@@ -158,6 +158,8 @@ void sv_do_link(struct sv_work *w)
 	rc = pin_source(w, from);
 	if (rc == 0)
 		rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[1], 0, to);
+	if (rc == 0 && sv_place_is_dots(to))
+		rc = -EEXIST;
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
 	if (!allowed(w, SV_OP_CREATE, to))

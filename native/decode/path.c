@@ -276,6 +276,13 @@ static void split(const struct sv_pathname *name, char *dir, struct sv_place *ou
 		strcpy(out->last, ".");
 }
 
+bool sv_place_is_dots(const struct sv_place *place)
+{
+	const size_t n = strcspn(place->last, "/");
+
+	return n <= 2 && !strncmp(place->last, "..", n);
+}
+
 int sv_place_join(struct sv_place *out)
 {
 	const char *slash = out->len == 1 ? "" : "/";

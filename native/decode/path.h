@@ -57,6 +57,8 @@ int sv_pin_fd(struct sv_paths *p, const struct sv_tracee *t, int fd, struct sv_p
  * somebody else's /proc folder. For sv_pin and the walker. */
 int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool via_fd,
 		   struct sv_place *out);
+/* last is ".", ".." or the root itself: no name that could be made or removed. */
+bool sv_place_is_dots(const struct sv_place *place);
 /* Writes parent's path "/" last into out->path. */
 int sv_place_join(struct sv_place *out);
 

@@ -153,6 +153,12 @@ int sv_row(int i, struct sv_row *out)
 	return 0;
 }
 
+int sv_row_of(int nr)
+{
+	sv_table_init();
+	return nr < 0 || nr >= NR_MAX || index_of[nr] < 0 ? -ENOENT : index_of[nr];
+}
+
 int sv_when(int i, struct sv_when *out)
 {
 	if (i < 0 || i >= WHENS)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from supervisor.policy.blob import RuleInfo
 
 
@@ -20,7 +18,7 @@ class Lookup:
         """
         self._blob = blob
         self._rules: tuple[RuleInfo, ...] | None = None
-        self._calls: Mapping[int, str] | None = None
+        self._calls: dict[int, str] = {}
 
     def rule(self, index: int) -> RuleInfo | None:
         """Find a rule.
@@ -49,8 +47,9 @@ class Lookup:
         Args:
             nr: its number; a negative one stands for none.
         """
-        if self._calls is None:
+        name = self._calls.get(nr)
+        if name is None:
             from supervisor import native
 
-            self._calls = {row.nr: row.name for row in native.rows()}
-        return self._calls.get(nr, f"syscall {nr}" if nr >= 0 else "call")
+            name = self._calls[nr] = native.call_name(nr)
+        return name

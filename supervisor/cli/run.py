@@ -12,8 +12,7 @@ from supervisor.cli.request import Request
 from supervisor.errors import SessionError, SupervisorError, UsageError
 from supervisor.policy.digest import hexdigest
 from supervisor.policy.environ import apply_env
-from supervisor.run.session import Plan
-from supervisor.run.session import run as run_session
+from supervisor.run.session import Plan, run_and_leave
 from supervisor.run.status import exec_failure
 
 TYPE_CHECKING = False
@@ -53,7 +52,7 @@ class Options:
         self.help = False
 
 
-def run(words: Sequence[str], *, named: bool, runner: Runner = run_session) -> int:
+def run(words: Sequence[str], *, named: bool, runner: Runner = run_and_leave) -> int:
     """Run a command line.
 
     A line without options is not worth the 10 ms that argparse takes.

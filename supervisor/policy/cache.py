@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import os
 
-import msgpack
-
-from supervisor.policy import private
+from supervisor.policy import flat, private
 from supervisor.policy.digest import digest, hexdigest
 
 TYPE_CHECKING = False
@@ -27,11 +25,10 @@ if TYPE_CHECKING:
     from supervisor.policy.environ import EnvPart
 
 FORMAT = 1
-_MAGIC = b"SVC1"
+_MAGIC = b"SVC2"
 _MAX_ENTRY = 65 << 20
 _MAX_SOURCE = 1 << 20
 _MAX_ENTRIES = 256
-_PARTS = 10
 _SUFFIX = ".svc"
 
 
@@ -116,14 +113,12 @@ def request_key(
         context.home,
         context.uid,
     )
-    packed: bytes = msgpack.packb(parts, use_bin_type=True)
-    return hexdigest(packed)
+    return hexdigest(repr(parts).encode("utf-8", "surrogateescape"))
 
 
 def fingerprint(parts: Iterable[object]) -> bytes:
     """Return a digest of plain values (numbers, text, bytes, tuples of them)."""
-    packed: bytes = msgpack.packb(list(parts), use_bin_type=True)
-    return digest(packed)
+    return digest(repr(list(parts)).encode("utf-8", "surrogateescape"))
 
 
 def lookup(folder: bytes, key: str, environ: Mapping[bytes, bytes]) -> Entry | None:
@@ -141,18 +136,15 @@ def lookup(folder: bytes, key: str, environ: Mapping[bytes, bytes]) -> Entry | N
         data = private.read(opened, key + _SUFFIX, _MAX_ENTRY)
     finally:
         os.close(opened)
-    parts = _unpack(data, key) if data is not None else None
-    if parts is None:
+    found = _unpack(data, key) if data is not None else None
+    if found is None:
         return None
-    _, name, blob, keep, drop, values, sources, used_env, needs_tmp, observe = parts
-    if any(_file_digest(path) != known for _, path, known in sources if path):
+    entry, used_env = found
+    if any(_file_digest(path) != known for _, path, known in entry.sources if path):
         return None
     if any(_env_digest(environ, variable) != known for variable, known in used_env):
         return None
-    env = (keep, drop, values)
-    return Entry(
-        blob=blob, name=name, env=env, sources=sources, needs_tmp=needs_tmp, observe=observe
-    )
+    return entry
 
 
 def store(
@@ -171,21 +163,19 @@ def store(
         environ: The environment that ``${ENV:NAME}`` read.
         used_env: The names that it was asked for.
     """
-    digests = [(name, _env_digest(environ, name)) for name in used_env]
     keep, drop, values = entry.env
-    parts = (
-        key,
-        entry.name,
+    body = flat.pack(
+        flat.text(key),
+        flat.text(entry.name),
+        b"1" if entry.needs_tmp else b"",
+        b"1" if entry.observe else b"",
+        flat.many(flat.text(pattern) for pattern in keep),
+        flat.many(flat.text(pattern) for pattern in drop),
+        flat.many(flat.pack(flat.text(name), value) for name, value in values),
+        flat.many(flat.pack(*map(flat.text, source)) for source in entry.sources),
+        flat.many(flat.pack(flat.text(n), _env_digest(environ, n)) for n in used_env),
         entry.blob,
-        keep,
-        drop,
-        values,
-        entry.sources,
-        digests,
-        entry.needs_tmp,
-        entry.observe,
     )
-    body: bytes = msgpack.packb(parts, use_bin_type=True, unicode_errors="surrogateescape")
     if len(body) > _MAX_ENTRY // 2:
         return False
     opened = private.open_folder(folder, create=True)
@@ -198,18 +188,34 @@ def store(
         os.close(opened)
 
 
-def _unpack(data: bytes, key: str) -> tuple | None:  # type: ignore[type-arg]
-    if data[:4] != _MAGIC or digest(data[36:]) != data[4:36]:
+def _unpack(data: bytes, key: str) -> tuple[Entry, list[tuple[str, bytes]]] | None:
+    body = data[36:]
+    if data[:4] != _MAGIC or digest(body) != data[4:36]:
         return None
     try:
-        parts = msgpack.unpackb(
-            data[36:], use_list=False, raw=False, unicode_errors="surrogateescape"
+        kept, name, tmp, observe, keep, drop, values, sources, used, blob = flat.unpack(body)
+        pairs = [flat.unpack(item) for item in flat.unpack(values)]
+        files = [tuple(map(flat.as_text, flat.unpack(item))) for item in flat.unpack(sources)]
+        variables = [flat.unpack(item) for item in flat.unpack(used)]
+        entry = Entry(
+            blob=blob,
+            name=flat.as_text(name),
+            env=(
+                tuple(map(flat.as_text, flat.unpack(keep))),
+                tuple(map(flat.as_text, flat.unpack(drop))),
+                tuple((flat.as_text(variable), value) for variable, value in pairs),
+            ),
+            sources=tuple((shown, path, known) for shown, path, known in files),
+            needs_tmp=bool(tmp),
+            observe=bool(observe),
         )
-    except (ValueError, msgpack.UnpackException):
+        return (
+            (entry, [(flat.as_text(n), known) for n, known in variables])
+            if (flat.as_text(kept) == key)
+            else None
+        )
+    except ValueError:
         return None
-    if not isinstance(parts, tuple) or len(parts) != _PARTS or parts[0] != key:
-        return None
-    return parts
 
 
 def _file_digest(path: str) -> str:

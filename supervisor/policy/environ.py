@@ -46,12 +46,11 @@ def apply_env(env: EnvPart, environ: Mapping[bytes, bytes], tmp: bytes = b"") ->
         ValueError: A value needs the private folder and ``tmp`` is empty.
     """
     keep, drop, values = env
-    kept = [pattern.encode() for pattern in keep]
-    dropped = [pattern.encode() for pattern in drop]
+    kept, dropped = _Names(keep), _Names(drop)
     out = {
         name: value
         for name, value in environ.items()
-        if (not kept or _any(kept, name)) and not _any(dropped, name)
+        if (not keep or kept.hit(name)) and not dropped.hit(name)
     }
     for name, value in values:
         if value.startswith(_MARK):
@@ -63,5 +62,26 @@ def apply_env(env: EnvPart, environ: Mapping[bytes, bytes], tmp: bytes = b"") ->
     return out
 
 
-def _any(patterns: Iterable[bytes], name: bytes) -> bool:
-    return any(name_matches(pattern, name) for pattern in patterns)
+class _Names:
+    """Patterns made ready: whole names in a set, the few with wildcards one by one."""
+
+    __slots__ = ("_exact", "_globs")
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        known = [pattern.encode() for pattern in patterns]
+        self._exact = frozenset(p for p in known if b"*" not in p and b"?" not in p)
+        self._globs = [p for p in known if p not in self._exact]
+
+    def hit(self, name: bytes) -> bool:
+        """Return whether any pattern matches the name."""
+        return name in self._exact or any(_glob(p, name) for p in self._globs)
+
+
+def _glob(pattern: bytes, name: bytes) -> bool:
+    """One star at an end, the usual case, needs no walk."""
+    body = pattern.strip(b"*")
+    if b"*" in body or b"?" in body:
+        return name_matches(pattern, name)
+    if pattern.endswith(b"*"):
+        return body in name if pattern.startswith(b"*") else name.startswith(body)
+    return name.endswith(body)

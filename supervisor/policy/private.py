@@ -6,7 +6,6 @@ nobody else may replace any folder above. What does not count is treated as abse
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 
@@ -113,7 +112,9 @@ def write(folder: int, name: str, data: bytes) -> bool:
             os.close(fd)
         os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
-        with contextlib.suppress(OSError):
+        try:  # noqa: SIM105 - contextlib is a heavy import for a warm start
             os.unlink(temporary, dir_fd=folder)
+        except OSError:
+            pass
         return False
     return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 CALL, EXEC, FAULT = 1, 2, 3
 ALLOW, STEER, APPROVE, DENY = 0, 1, 2, 3
@@ -125,31 +125,95 @@ class Event:
         )
 
 
-def unpacker(limit: int) -> Callable[[memoryview], Iterator[Sequence[object]]]:
+SMALL = 4096
+"""Largest batch in bytes that is decoded without importing msgpack."""
+
+
+def unpacker(limit: int) -> Callable[[memoryview], Iterable[Sequence[object]]]:
     """Make a decoder for batches of whole records.
 
-    msgpack is imported here: a run without events never pays for it.
+    Small batches, all that a short command makes, go through :func:`few_records`;
+    msgpack is imported with the first large one.
 
     Args:
         limit: size of the largest batch in bytes.
     """
-    import msgpack
 
-    def records(data: memoryview) -> Iterator[Sequence[object]]:
-        stream = msgpack.Unpacker(
-            use_list=False, raw=True, max_buffer_size=limit, strict_map_key=False
-        )
-        stream.feed(data)
-        end = 0
-        for record in stream:
-            end = stream.tell()
-            if not isinstance(record, tuple):
-                raise TypeError("a record is an array")
-            yield record
-        if end != len(data):
-            raise ValueError("the last record is cut short")
+    def records(data: memoryview) -> Iterable[Sequence[object]]:
+        return few_records(bytes(data)) if len(data) <= SMALL else _many_records(data, limit)
 
     return records
+
+
+def _many_records(data: memoryview, limit: int) -> Iterator[Sequence[object]]:
+    import msgpack
+
+    stream = msgpack.Unpacker(use_list=False, raw=True, max_buffer_size=limit, strict_map_key=False)
+    stream.feed(data)
+    end = 0
+    for record in stream:
+        end = stream.tell()
+        if not isinstance(record, tuple):
+            raise TypeError("a record is an array")
+        yield record
+    if end != len(data):
+        raise ValueError("the last record is cut short")
+
+
+_ARRAY_OF_15 = 0x9F
+_FIXINT, _NEGATIVE = 0x7F, 0xE0
+# First byte -> (width of the number or length, signed) of msgpack's formats.
+_NUMBERS = {
+    0xCC: (1, False), 0xCD: (2, False), 0xCE: (4, False), 0xCF: (8, False),
+    0xD0: (1, True), 0xD1: (2, True), 0xD2: (4, True), 0xD3: (8, True),
+}  # fmt: skip
+_BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4}
+
+
+def few_records(data: bytes) -> list[Sequence[object]]:
+    """Decode a batch of records with no import at all.
+
+    Source: the msgpack specification, formats int and bin family.
+
+    Args:
+        data: whole records.
+
+    Raises:
+        TypeError: something else than an array of 15 ints and byte strings.
+        ValueError: the last record is cut short.
+    """
+    records: list[Sequence[object]] = []
+    at = 0
+    while at < len(data):
+        if data[at] != _ARRAY_OF_15:
+            raise TypeError("a record is an array of 15")
+        at += 1
+        fields: list[object] = []
+        for _ in range(FIELDS):
+            value, at = _field(data, at)
+            fields.append(value)
+        records.append(fields)
+    return records
+
+
+def _field(data: bytes, at: int) -> tuple[object, int]:
+    if at >= len(data):
+        raise ValueError("the last record is cut short")
+    kind = data[at]
+    at += 1
+    if kind <= _FIXINT:
+        return kind, at
+    if kind >= _NEGATIVE:
+        return kind - 256, at
+    width, signed = _NUMBERS.get(kind, (_BYTES.get(kind, 0), False))
+    if not width:
+        raise TypeError(f"a field of format {kind:#x}")
+    end = at + width
+    number = int.from_bytes(data[at:end], "big", signed=signed)
+    size = number if kind in _BYTES else 0
+    if end + size > len(data):
+        raise ValueError("the last record is cut short")
+    return (data[end : end + size], end + size) if kind in _BYTES else (number, end)
 
 
 def op_names(ops: int) -> str:

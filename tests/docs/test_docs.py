@@ -14,6 +14,7 @@ How a document is written so that it can be checked:
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import subprocess
@@ -34,6 +35,7 @@ REASON = re.compile(r"<!-- no-run: .+ -->\n$")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
 SPAN = re.compile(r"`([^`\n]+)`")
 NAMED = re.compile(r"(?:native|supervisor|policies|tests|docs|bench|\.ci)/[\w./*-]*")
+OURS = re.compile(r"supervise: [^\n]*\n(?:  (?:rule|why|hint:) [^\n]*\n)*")
 # What a build or a run makes, not what is kept.
 MADE = re.compile(r"supervisor/_native\.|bench/runs|/supervise\.1$")
 LIMITS = {"ARCHITECTURE.md": 150, "CONTRIBUTING.md": 120}
@@ -102,14 +104,20 @@ def matches(shown: str, line: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, shown.split("..."))), line) is not None
 
 
+def lines_of(printed: str) -> list[str]:
+    """The lines of two writers: ours come whole, and may come in the middle of another's line."""
+    text = "".join([*OURS.findall(printed), OURS.sub("", printed)])
+    return [line.rstrip() for line in text.splitlines()]
+
+
 def compare(step: Step, printed: str) -> None:
     """Every line shown was printed, and without a line of dots every line printed is shown."""
-    lines = [line.rstrip() for line in printed.splitlines()]
-    told = [line.rstrip() for line in step.shown if line.strip() != "..."]
+    lines = lines_of(printed)
+    told = [line.rstrip() for line in step.shown if line.strip() not in ("", "...")]
     for line in told:
         assert any(matches(line, real) for real in lines), f"not printed: {line!r} in\n{printed}"
-    if len(told) == len(step.shown):
-        for real in lines:
+    if "..." not in map(str.strip, step.shown):
+        for real in filter(None, lines):
             assert any(matches(line, real) for line in told), f"not shown: {real!r}"
 
 
@@ -212,6 +220,35 @@ def test_named_files_exist(path: Path) -> None:
                 assert list(ROOT.glob(name.rstrip("/"))), name
 
 
+def test_demonstration_prints_what_the_readme_shows(reader: Reader) -> None:
+    """`make run` ends as the README says; its build is left out."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    [step] = [
+        step
+        for block in blocks(text)
+        for step in steps(block)
+        if block.language == "console" and step.command == "make run"
+    ]
+    code, printed = reader.run(f"sh '{ROOT / 'docs/demo/run.sh'}'")
+    assert code == 0, printed
+    compare(step, printed)
+
+
+def test_named_attacks_exist() -> None:
+    """Every attack and race that the threat model names is one of tests/escape."""
+    escape = ROOT / "tests" / "escape"
+    known = set(re.findall(r"^ATTACK\((\w+)", (escape / "attacks.def").read_text(), re.MULTILINE))
+    races = (escape / "test_races.py").read_text(encoding="utf-8")
+    known |= set(re.findall(r'Race\(\s*"([a-z-]+)"', races))
+    known |= {f"parent-{op}" for op in ("mkdir", "unlink")} | {"exec-link", "exec-script"}
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    cells = [line.rstrip("| ").rpartition("|")[2] for line in text.splitlines() if "|" in line]
+    named = [name for cell in cells for name in SPAN.findall(cell) if "/" not in name]
+    assert len(named) > 50
+    for name in named:
+        assert fnmatch.filter(known, name) or name == "LIMIT", name
+
+
 def test_every_document_is_here() -> None:
     """None of the documents that the others point to is missing."""
     assert {name_of(path) for path in DOCUMENTS} >= WANTED
@@ -241,6 +278,13 @@ def test_comparison_can_fail(shown: tuple[str, ...], printed: str, good: bool) -
     else:
         with pytest.raises(AssertionError):
             compare(step, printed)
+
+
+def test_mixed_lines_are_told_apart() -> None:
+    """A message of ours in the middle of a program's line splits neither."""
+    mixed = "cat: a" + "supervise: denied x\n  rule  y\n  hint: z\n" + ": gone\nb\n"
+    told = ["supervise: denied x", "  rule  y", "  hint: z", "cat: a: gone", "b"]
+    assert lines_of(mixed) == told
 
 
 def test_steps_are_found() -> None:

@@ -8,11 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgpack
 import pytest
 
 from supervisor.errors import SupervisorError
-from supervisor.policy import cache, private, trust
+from supervisor.policy import cache, flat, private, trust
 from supervisor.policy.cache import Entry
 from supervisor.policy.context import Context
 
@@ -88,11 +87,11 @@ def test_every_flipped_byte_is_noticed(stored: tuple[bytes, Path, Path]) -> None
     for at in range(len(good)):
         file.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         assert cache.lookup(folder, KEY, {b"A": b"1"}) is None, at
-    for bad in (b"", good[:-1], good + b"x", b"SVC1" + hashlib.sha256(b"").digest()):
+    for bad in (b"", good[:-1], good + b"x", b"SVC2" + hashlib.sha256(b"").digest()):
         file.write_bytes(bad)
         assert cache.lookup(folder, KEY, {b"A": b"1"}) is None
-    body = msgpack.packb(("other",) + (0,) * 9)
-    file.write_bytes(b"SVC1" + hashlib.sha256(body).digest() + body)
+    body = flat.pack(b"other", *[b""] * 9)
+    file.write_bytes(b"SVC2" + hashlib.sha256(body).digest() + body)
     assert cache.lookup(folder, KEY, {b"A": b"1"}) is None
     assert cache.store(folder, KEY, entry(source), {b"A": b"1"}, ["A"])
     assert cache.lookup(folder, KEY, {b"A": b"1"}) is not None

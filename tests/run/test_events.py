@@ -102,3 +102,25 @@ def test_op_names() -> None:
     """A mask reads as its operations, an empty one as unknown."""
     assert op_names(3) == "read+write"
     assert op_names(0) == "?"
+
+
+NUMBER = st.integers(min_value=-(2**63), max_value=2**64 - 1)
+RECORD = st.tuples(*[NUMBER] * 11, *[st.binary(max_size=300)] * 4)
+
+
+@given(st.lists(RECORD, max_size=4), st.integers(min_value=0, max_value=200))
+def test_small_decoder_is_msgpack(records: list[tuple[object, ...]], cut: int) -> None:
+    """Both decoders give the same records, and the small one refuses a cut batch."""
+    data = b"".join(msgpack.packb(record) for record in records)
+    assert [tuple(fields) for fields in events.few_records(data)] == records
+    assert [tuple(fields) for fields in events._many_records(memoryview(data), 1 << 18)] == records
+    if records and 0 < cut <= len(msgpack.packb(records[-1])):
+        with pytest.raises(ValueError, match="cut short"):
+            events.few_records(data[:-cut] if cut < len(msgpack.packb(records[-1])) else data[:-1])
+
+
+@pytest.mark.parametrize("data", [b"\x90", b"\x9f\xc0", b"\x9f" + b"\xa1x" * 15])
+def test_small_decoder_refuses_what_is_no_record(data: bytes) -> None:
+    """Anything but an array of 15 ints and byte strings is an error."""
+    with pytest.raises(TypeError):
+        events.few_records(data)
