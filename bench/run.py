@@ -122,12 +122,16 @@ class Bench:
             for i in range(rules)
         )
         policy.write_text(f"version: 1\nname: many\nextends: [agent-dev]\nfiles:\n{body}")
-        command = [self.supervise[0], "-q", "-p", str(policy), "--", "sleep", "2"]
-        with subprocess.Popen(command, cwd=self.work) as process:
-            time.sleep(1.5)
+        command = [self.supervise[0], "-q", "-p", str(policy), "--", "cat"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, cwd=self.work, stdin=pipe, stdout=pipe) as process:
+            process.stdin.write(b"up\n")
+            process.stdin.flush()
+            process.stdout.readline()
             family = psutil.Process(process.pid)
-            own = [family, *[c for c in family.children(recursive=True) if c.name() != "sleep"]]
+            own = [family, *[c for c in family.children(recursive=True) if c.name() != "cat"]]
             used = max(p.memory_info().rss for p in own) / 1e6
+            process.stdin.close()
             process.wait()
         return used
 

@@ -155,6 +155,9 @@ static int start_child(sv_session *s, const struct sv_start *start, const sigset
 	struct rlimit files = { 0, 0 };
 	int rc = 0;
 
+	if (waived(start, SV_FACILITY_LANDLOCK) && sv_assume(-1))
+		return sv_fail(err, EINVAL, "landlock",
+			       "the filter was made for a run with Landlock: compile it again without");
 	if (!waived(start, SV_FACILITY_LANDLOCK)) {
 		sp.ruleset = sv_landlock_build(s->floor, s->policy->nfloor, s->sh.observe, err);
 		if (sp.ruleset < 0)
@@ -181,7 +184,6 @@ static int worker_count(void)
 	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : WORKERS_MIN;
 
 	n = n < WORKERS_MIN ? WORKERS_MIN : n;
-	if (getenv("SVW")) return atoi(getenv("SVW"));
 	return n > WORKERS_MAX ? WORKERS_MAX : n;
 }
 

@@ -128,6 +128,10 @@ int sv_abi(void);
 /* The table, for Python's filter compiler and for the docs: row i of n, or
  * -ENOENT past the end. */
 int sv_row(int i, struct sv_row *out);
+/* Say before sv_row which facilities (bits of their indexes) a run will do
+ * without: what those bound becomes a notification in the rows. Returns 1 when
+ * the kernel bounds signals by itself, else 0; -1 changes nothing and asks. */
+int sv_assume(int64_t waived);
 /* Index of the row of syscall nr, or -ENOENT. */
 int sv_row_of(int nr);
 int sv_when(int i, struct sv_when *out);

@@ -279,14 +279,26 @@ def facilities() -> list[Facility]:
     return found
 
 
+def assume(degraded: int) -> None:
+    """Say which facilities a run does without, before :func:`rows` is asked for its filter.
+
+    Args:
+        degraded: bits of the facilities.
+    """
+    lib.sv_assume(degraded)
+
+
 def fingerprint() -> tuple[object, ...]:
-    """Tell this build of the library from others, cheaply: the cache of policies asks."""
+    """Tell this build of the library, and what the kernel bounds by itself, from others.
+
+    Cheap: the cache of policies asks at every start.
+    """
     import os
 
     from supervisor import _native
 
     info = os.stat(_native.__file__ or "")
-    return (ABI, BLOB_VERSION, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+    return (ABI, BLOB_VERSION, lib.sv_assume(-1), info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
 
 def guard() -> None:

@@ -13,6 +13,24 @@
 
 #include "syscalls/nr.h"
 
+/* The descriptor itself is changed, which one of O_PATH cannot be. */
+static int pin_open_fd(struct sv_work *w, int fd)
+{
+	if (fd >= 0 && sv_tracee_fd_is_path(&w->t, fd))
+		return -EBADF;
+	return sv_pin_fd(&w->paths, &w->t, fd, &w->place[0]);
+}
+
+/* utimensat(2) and futimesat(2) without a name mean the descriptor. */
+static int pin_nameless(struct sv_work *w)
+{
+	const int fd = w->in.name[0].dirfd;
+
+	if (fd == AT_FDCWD)
+		return -EFAULT;
+	return w->in.flags ? -EINVAL : pin_open_fd(w, fd);
+}
+
 /* Pin what the call means: a descriptor, the starting folder itself, or a name.
  * False = failed and answered. */
 static bool pin_object(struct sv_work *w, uint64_t known_flags)
@@ -26,10 +44,12 @@ static bool pin_object(struct sv_work *w, uint64_t known_flags)
 		sv_fail_call(w, EINVAL);
 		return false;
 	}
-	if (w->in.fd >= 0)
-		rc = sv_pin_fd(&w->paths, &w->t, w->in.fd, p);
-	else if (name->null || (name->len == 0 && w->in.flags & AT_EMPTY_PATH))
-		rc = name->dirfd == AT_FDCWD && !name->null ?
+	if (w->row->roles[0] == SV_ROLE_FD)
+		rc = pin_open_fd(w, w->in.fd);
+	else if (name->null)
+		rc = pin_nameless(w);
+	else if (name->len == 0 && w->in.flags & AT_EMPTY_PATH)
+		rc = name->dirfd == AT_FDCWD ?
 			     sv_place_adopt(&w->paths, &w->t, sv_tracee_cwd(&w->t), false, p) :
 			     sv_pin_fd(&w->paths, &w->t, name->dirfd, p);
 	else
@@ -94,6 +114,8 @@ void sv_do_utime(struct sv_work *w)
 	char self[32];
 	int rc;
 
+	if (times && times[0].tv_nsec == UTIME_OMIT && times[1].tv_nsec == UTIME_OMIT)
+		return sv_give_value(w, 0);	/* the kernel looks at nothing else then */
 	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !judge(w, SV_OP_METADATA))
 		return;
 	self_name(p, self, sizeof(self));

@@ -121,6 +121,25 @@ static void create_judged(struct sv_work *w, int fd)
 	sv_give_fd(w, fd, w->in.flags & O_CLOEXEC, (w->in.flags & O_ACCMODE) != O_RDONLY);
 }
 
+/* A name that is missing where it was asked for may have been steered, it or
+ * the folder it is in. */
+static void open_missing(struct sv_work *w)
+{
+	struct sv_place *p = &w->place[0];
+	uint32_t ops = sv_open_ops(w->in.flags);
+
+	if (w->in.flags & O_CREAT)
+		ops = SV_OP_CREATE | (ops & SV_OP_WRITE);
+	if (w->sh->steers && !w->sh->observe && !w->in.resolve) {
+		sv_place_close(p);
+		if (sv_pin_missing(&w->paths, &w->t, &w->in.name[0], p) == 0 &&
+		    !sv_decide_call(w, ops, p) && w->match.action == SV_STEER)
+			return sv_steer_open(w, p);
+		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+	}
+	sv_fail_call(w, ENOENT);
+}
+
 /* One try at a new name. Returns 1 = answered, 0 = it exists after all. */
 static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
 {
@@ -157,7 +176,10 @@ static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
 	}
 	if (rc == 0)
 		return 0;
-	sv_fail_call(w, rc < 0 ? -rc : ELOOP);
+	if (rc == -ENOENT)
+		open_missing(w);
+	else
+		sv_fail_call(w, rc < 0 ? -rc : ELOOP);
 	return 1;
 }
 
@@ -263,7 +285,9 @@ void sv_do_open(struct sv_work *w)
 			return open_existing(w);
 		if (rc == -EACCES && w->place[0].fd >= 0)
 			return sv_refuse_why(w, EACCES, "belongs to a process outside the tree");
-		if (rc != -ENOENT || !(how.flags & O_CREAT))
+		if (rc == -ENOENT && !(how.flags & O_CREAT))
+			return open_missing(w);
+		if (rc != -ENOENT)
 			return sv_fail_call(w, -rc);
 		if (try_create(w, name, &base))
 			return;

@@ -116,6 +116,10 @@ void sv_do_rename(struct sv_work *w)
 		return sv_refuse_why(w, EPERM, "a whiteout is a device node");
 	if (!pin_both(w))
 		return;
+	if (sv_place_is_dots(&w->place[0]))
+		return sv_fail_call(w, EBUSY);
+	if (sv_place_is_dots(&w->place[1]))
+		return sv_fail_call(w, w->in.flags & NOREPLACE ? EEXIST : EBUSY);
 	if (!allowed(w, SV_OP_RENAME, &w->place[0]) || !allowed(w, SV_OP_RENAME, &w->place[1]))
 		return;
 	/* what stands at the new name is gone afterwards */
@@ -140,8 +144,6 @@ static int do_link(struct sv_work *w)
 	const struct sv_place *from = &w->place[0], *to = &w->place[1];
 	char self[32];
 
-	if (S_ISDIR(from->st.st_mode))
-		return -EPERM;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", from->fd);
 	if (linkat(AT_FDCWD, self, to->parent, to->last, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,6 +50,22 @@ static int destination(const struct sv_work *w, const struct sv_place *p, char *
 	return 0;
 }
 
+/* For the record: the destination as it is named in the rule, and what is below. */
+static void name_there(struct sv_work *w, const char *rest)
+{
+	const struct sv_rule *rule = &w->sh->policy->rules[w->match.rule];
+	struct sv_place *there = &w->place[1];
+	int n;
+
+	if (rule->dest_kind == SV_DEST_FILE || !strcmp(rest, "."))
+		n = snprintf(there->path, sizeof(there->path), "%.*s", (int)rule->dest.n,
+			     (const char *)rule->dest.p);
+	else
+		n = snprintf(there->path, sizeof(there->path), "%.*s/%s", (int)rule->dest.n,
+			     (const char *)rule->dest.p, rest);
+	there->len = n < (int)sizeof(there->path) ? n : (int)sizeof(there->path) - 1;
+}
+
 /* Opens the folder of rest beneath base, making what is missing; leaves the
  * last component in *last. */
 static int make_parents(int base, char *rest, const char **last)
@@ -80,6 +97,7 @@ int sv_steer_name(struct sv_work *w, struct sv_place *place)
 
 	if (rc < 0)
 		return rc;
+	name_there(w, rest);
 	dir = make_parents(base, rest, &last);
 	if (dir < 0)
 		return dir;
@@ -135,7 +153,7 @@ static void create_there(struct sv_work *w, const struct sv_place *orig, int bas
 	sv_give_fd(w, fd, w->in.flags & O_CLOEXEC, wants_write(w));
 }
 
-void sv_steer_open(struct sv_work *w, const struct sv_place *place)
+void sv_steer_open(struct sv_work *w, struct sv_place *place)
 {
 	struct sv_place *there = &w->place[1];
 	char rest[SV_PATH_MAX];
@@ -145,6 +163,7 @@ void sv_steer_open(struct sv_work *w, const struct sv_place *place)
 		return sv_refuse(w);
 	if (sv_still_valid(&w->t) < 0)
 		return;
+	name_there(w, rest);
 	atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
 	fd = open_inside(base, rest, O_PATH | O_NOFOLLOW, 0);
 	if (fd == -ENOENT && wants_write(w))
@@ -218,6 +237,7 @@ int sv_dest_open_all(struct sv_shared *sh, struct sv_err *err)
 
 		if (r->dest_kind != SV_DEST_FILE && r->dest_kind != SV_DEST_TREE)
 			continue;
+		sh->steers = true;
 		if (r->dest.n >= sizeof(path))
 			return sv_fail(err, ENAMETOOLONG, "steer", "destination too long");
 		memcpy(path, r->dest.p, r->dest.n);

@@ -34,6 +34,7 @@ struct sv_shared {
 	struct sv_side *side;
 	int listener;
 	bool observe;
+	bool steers;		/* some rule steers files: a missing name may be elsewhere */
 	enum sv_record record;
 	pid_t self;
 	int proc_fd;		/* for threads that are no workers */
@@ -100,7 +101,7 @@ sv_handler sv_do_signal;
 extern const struct sv_tracer_ops sv_exec_ops;
 
 /* broker/steer.c: carry the call out at the rule's destination. */
-void sv_steer_open(struct sv_work *w, const struct sv_place *place);
+void sv_steer_open(struct sv_work *w, struct sv_place *place);
 /* Move a new name (pinned parent and last component) to its destination, with
  * the folders on the way made. 0 or -errno; w->match is the steer. */
 int sv_steer_name(struct sv_work *w, struct sv_place *place);

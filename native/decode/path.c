@@ -319,6 +319,69 @@ int sv_pin_parent(struct sv_paths *p, const struct sv_tracee *t, const struct sv
 	return sv_place_join(out);
 }
 
+/* Drops the last component; false when none is left to drop. */
+static bool drop_last(struct sv_pathname *name)
+{
+	int n = name->len;
+
+	while (n > 0 && name->text[n - 1] == '/')
+		n--;
+	while (n > 0 && name->text[n - 1] != '/')
+		n--;
+	while (n > 1 && name->text[n - 1] == '/')
+		n--;
+	if (n <= 0 || n >= name->len)
+		return false;
+	name->text[n] = 0;
+	name->len = n;
+	return true;
+}
+
+/* Plain names between single slashes, so that joining them is no guess. */
+static bool is_plain(const char *rest)
+{
+	while (*rest) {
+		size_t n = strcspn(rest, "/");
+
+		if (n == 0 || (n == 1 && rest[0] == '.') || (n == 2 && !strncmp(rest, "..", 2)))
+			return false;
+		rest += n;
+		if (*rest)
+			rest++;
+	}
+	return true;
+}
+
+int sv_pin_missing(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathname *name,
+		   struct sv_place *out)
+{
+	struct sv_pathname up = *name;
+	int rc = sv_pin_parent(p, t, &up, 0, out);
+	const char *rest;
+	size_t n;
+
+	while (rc == -ENOENT) {
+		sv_place_close(out);
+		if (!drop_last(&up))
+			return -ENOENT;
+		rc = sv_pin_parent(p, t, &up, 0, out);
+	}
+	rest = name->text + up.len;
+	while (*rest == '/')
+		rest++;
+	if (rc < 0 || !*rest)
+		return rc;
+	n = strlen(rest);
+	if (!is_plain(rest))
+		return -ENOENT;
+	if ((size_t)out->len + n + 2 > sizeof(out->path) || strlen(out->last) + n + 2 > sizeof(out->last))
+		return -ENAMETOOLONG;
+	strcat(strcat(out->last, "/"), rest);
+	strcat(strcat(out->path, "/"), rest);
+	out->len += (int)n + 1;
+	return 0;
+}
+
 int sv_pin_fd(struct sv_paths *p, const struct sv_tracee *t, int fd, struct sv_place *out)
 {
 	int n = sv_tracee_fd(t, fd);

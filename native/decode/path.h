@@ -51,6 +51,11 @@ int sv_pin(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathna
 /* Pin the folder of the last component; the object itself is not looked up. */
 int sv_pin_parent(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathname *name,
 		  uint64_t resolve, struct sv_place *out);
+/* For a name in folders that do not exist (here): pins the deepest one that
+ * does; last and path then hold all that is missing. -ENOENT where that part
+ * has "." or "..", which mean nothing in a folder that is not there. */
+int sv_pin_missing(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathname *name,
+		   struct sv_place *out);
 /* Pin the target's open descriptor. */
 int sv_pin_fd(struct sv_paths *p, const struct sv_tracee *t, int fd, struct sv_place *out);
 /* Takes ownership of fd: fills st, path and held, and refuses what lies in

@@ -181,6 +181,21 @@ static int read_status(const struct sv_tracee *t, char *buf, size_t cap)
 	return 0;
 }
 
+bool sv_tracee_fd_is_path(const struct sv_tracee *t, int fd)
+{
+	char leaf[32], text[256];
+	cleanup_fd int info = -1;
+	const char *flags;
+	ssize_t k;
+
+	snprintf(leaf, sizeof(leaf), "fdinfo/%d", fd);
+	info = open_at(t, leaf, O_RDONLY);
+	k = info < 0 ? 0 : read(info, text, sizeof(text) - 1);
+	text[k > 0 ? k : 0] = 0;
+	flags = field(text, "flags");
+	return flags && strtoul(flags, NULL, 8) & O_PATH;
+}
+
 static int status_number(const struct sv_tracee *t, const char *key, int base, unsigned long *out)
 {
 	char text[STATUS_MAX];

@@ -41,6 +41,8 @@ int sv_still_valid(const struct sv_tracee *t);
 /* O_PATH descriptors of the task's own: working folder, or descriptor fd. */
 int sv_tracee_cwd(const struct sv_tracee *t);
 int sv_tracee_fd(const struct sv_tracee *t, int fd);
+/* Was descriptor fd of the task opened with O_PATH? Most calls refuse it then. */
+bool sv_tracee_fd_is_path(const struct sv_tracee *t, int fd);
 /* Fetch cwd and the given descriptors (negative = none) now, while this thread
  * still has the supervisor's identity; the two functions above then answer
  * from that. sv_tracee_forget() closes them. */

@@ -135,6 +135,11 @@ class _Run:
             mode=self.args.mode or "",
             protect=protect,
         )
+        degraded = degraded_bits(self.args.allow_degraded)
+        if degraded:
+            from supervisor import native
+
+            native.assume(degraded)
         entry = request.compiled()
         if self.args.dry_run:
             from supervisor.cli.dryrun import show
@@ -150,7 +155,7 @@ class _Run:
             entry.blob,
             lambda tmp: apply_env(entry.env, request.environ, tmp),
             private_tmp=entry.needs_tmp,
-            degraded=degraded_bits(self.args.allow_degraded),
+            degraded=degraded,
             timeout=self.args.timeout,
             wait_all=self.args.wait_all,
             fail_on_deny=self.args.fail_on_deny,
