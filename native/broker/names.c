@@ -15,14 +15,24 @@ static bool place_new(struct sv_work *w)
 {
 	struct sv_place *p = &w->place[0];
 	int rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
+	bool elsewhere = false, allowed;
 
 	if (rc == 0 && sv_place_is_dots(p))
 		rc = -EEXIST;
-	if (rc < 0) {
+	if (rc == -ENOENT && w->sh->steers && !w->sh->observe)
+		elsewhere = sv_pin_missing(&w->paths, &w->t, &w->in.name[0], p) == 0;
+	if (rc < 0 && !elsewhere) {
 		sv_fail_call(w, -rc);
 		return false;
 	}
-	if (sv_decide_call(w, SV_OP_CREATE, p))
+	allowed = sv_decide_call(w, SV_OP_CREATE, p);
+	if (elsewhere && w->match.action != SV_STEER) {
+		/* the folder is missing, and no rule put it elsewhere */
+		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+		sv_fail_call(w, ENOENT);
+		return false;
+	}
+	if (allowed)
 		return true;
 	if (w->match.action != SV_STEER) {
 		sv_refuse(w);

@@ -155,9 +155,7 @@ def run(
         guard = guard or native.guard
     guard()
     with PrivateTmp(wanted=plan.private_tmp) as tmp:
-        env = dict(plan.env(tmp))
-        if tmp:
-            env[b"TMPDIR"] = tmp
+        env = _environment(plan, tmp)
         session: Running | None = None
         try:
             session = opener(plan.blob, tmp)
@@ -187,6 +185,13 @@ def run_and_leave(plan: Plan, followers: Sequence[Follower]) -> Outcome:
         SupervisorError: as :func:`run`.
     """
     return run(plan, followers, leave=True)
+
+
+def _environment(plan: Plan, tmp: bytes) -> dict[bytes, bytes]:
+    env = dict(plan.env(tmp))
+    if tmp:
+        env[b"TMPDIR"] = tmp
+    return env
 
 
 def _follow(
