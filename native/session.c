@@ -299,6 +299,20 @@ int64_t sv_poll(sv_session *s, uint8_t *buf, size_t cap, int timeout_ms)
 	return sv_ring_get(s->sh.ring, buf, cap, 0);
 }
 
+int sv_rule(sv_session *s, int i, struct sv_rule_text *out)
+{
+	const struct sv_rule *r;
+
+	if (i < 0 || (uint32_t)i >= s->policy->nrules)
+		return -ENOENT;
+	r = &s->policy->rules[i];
+	memset(out, 0, sizeof(*out));
+	memcpy(out->id, r->id.p, r->id.n < sizeof(out->id) ? r->id.n : sizeof(out->id) - 1);
+	memcpy(out->src, r->src.p, r->src.n < sizeof(out->src) ? r->src.n : sizeof(out->src) - 1);
+	memcpy(out->say, r->say.p, r->say.n < sizeof(out->say) ? r->say.n : sizeof(out->say) - 1);
+	return 0;
+}
+
 int sv_status(sv_session *s, struct sv_status *out)
 {
 	memset(out, 0, sizeof(*out));

@@ -103,6 +103,12 @@ struct sv_verdict {
 	int32_t rules[16];	/* the first of them, strictest first */
 };
 
+struct sv_rule_text {
+	char id[136];
+	char src[520];		/* "file.yaml:31" */
+	char say[1032];		/* a sentence for whoever is refused, or empty */
+};
+
 struct sv_start {
 	const char *const *argv;	/* NULL-terminated */
 	const char *const *envp;	/* NULL-terminated */
@@ -152,6 +158,8 @@ int sv_spawn(sv_session *s, const struct sv_start *start, struct sv_err *err);
 /* Events as consecutive msgpack arrays; waits up to timeout_ms for the first.
  * Returns bytes written, 0 = none came, or the session's state changed. */
 int64_t sv_poll(sv_session *s, uint8_t *buf, size_t cap, int timeout_ms);
+/* How rule i of the session's policy is called; -ENOENT past the end. */
+int sv_rule(sv_session *s, int i, struct sv_rule_text *out);
 int sv_status(sv_session *s, struct sv_status *out);
 /* sig 0: end the whole tree now. Otherwise: send sig to the main command. */
 int sv_kill(sv_session *s, int sig);

@@ -151,6 +151,17 @@ class Session:
             steered=out.steered,
         )
 
+    def rule(self, index: int) -> tuple[str, str]:
+        """Tell a rule's id and source; empty strings for the default.
+
+        Args:
+            index: its number.
+        """
+        out = ffi.new("struct sv_rule_text *")
+        if index < 0 or lib.sv_rule(self._live(), index, out) < 0:
+            return ("", "")
+        return (_text(out.id), _text(out.src))
+
     def kill(self, sig: int = 0) -> None:
         """Send a signal to the main command, or end the whole tree.
 
@@ -298,7 +309,8 @@ def fingerprint() -> tuple[object, ...]:
     from supervisor import _native
 
     info = os.stat(_native.__file__ or "")
-    return (ABI, BLOB_VERSION, lib.sv_assume(-1), info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+    file = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+    return (ABI, BLOB_VERSION, lib.sv_assume(-1), *file)
 
 
 def guard() -> None:

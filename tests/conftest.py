@@ -1,13 +1,25 @@
-"""What every suite shares: in CI a skipped test is a failed one."""
+"""What every suite shares: in CI a skipped test is a failed one, and signals do what they do."""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
 
 MUST_WORK = os.environ.get("SUPERVISE_MUST_WORK", "") not in ("", "0")
+
+
+def pytest_configure() -> None:
+    """Undo what a shell does to its background jobs and nohup to a command.
+
+    Programs under test inherit an ignored signal, and then no test can send it.
+    """
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            ours = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, ours)
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -33,7 +33,7 @@ static int copy_bytes(int from, int to)
 
 		if (k == 0)
 			return 0;
-		if (k > 0)
+		if (k > 0 || (errno == EINTR && !sv_side_cancelled()))
 			continue;
 		if (errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS)
 			return -errno;
@@ -87,7 +87,7 @@ static void run(void *arg)
 
 	if (rc == 0)
 		rc = open_copy(j);
-	if (sv_side_cancelled()) {
+	if (!sv_side_claim()) {
 		if (rc >= 0)
 			close(rc);
 	} else {

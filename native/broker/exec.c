@@ -29,12 +29,14 @@ static int pin_program(struct sv_work *w)
 {
 	const struct sv_pathname *name = &w->in.name[0];
 	const int pin = w->in.flags & AT_SYMLINK_NOFOLLOW ? SV_PIN_NOFOLLOW : 0;
+	int rc;
 
 	if (w->in.flags & ~(uint64_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | EXECVE_CHECK))
 		return -EINVAL;
 	if (name->len == 0 && w->in.flags & AT_EMPTY_PATH)
 		return sv_pin_fd(&w->paths, &w->t, name->dirfd, &w->place[0]);
-	return sv_pin(&w->paths, &w->t, name, pin, 0, &w->place[0]);
+	rc = sv_pin(&w->paths, &w->t, name, pin, 0, &w->place[0]);
+	return rc == 0 && S_ISLNK(w->place[0].st.st_mode) ? -ELOOP : rc;
 }
 
 /* The name the program was called by: of a descriptor, its true path. */

@@ -52,11 +52,11 @@ static void slow_open_run(void *arg)
 	if (switched)
 		sv_creds_leave();
 	close(j->fd);
-	if (sv_side_cancelled()) {
+	if (!sv_side_claim()) {
 		if (got >= 0)
 			close(got);
 	} else if (got < 0) {
-		sv_answer_errno(j->listener, j->id, -got);
+		sv_answer_errno(j->listener, j->id, got == -EINTR ? SV_RESTART : -got);
 	} else {
 		int rc = sv_inject(j->listener, j->id, got, j->flags & O_CLOEXEC,
 				   (j->flags & O_ACCMODE) != O_RDONLY);
@@ -123,6 +123,20 @@ static int open_tty(const struct sv_work *w, uint64_t flags)
 	return got < 0 ? -errno : got;
 }
 
+/* A lease on a file makes its open wait, up to 45 s, for a program that may be the
+ * tree's own: -EAGAIN instead. The flag is taken off again. */
+static int reopen_at_once(int self_fd, int fd, uint64_t flags)
+{
+	const uint64_t kept = O_APPEND | O_DIRECT | O_NOATIME | O_ASYNC;
+	int got = reopen(self_fd, fd, flags | O_NONBLOCK);
+
+	if (got >= 0 && fcntl(got, F_SETFL, (int)(flags & kept)) < 0) {
+		close(got);
+		return -EAGAIN;
+	}
+	return got;
+}
+
 void sv_reopen_and_give(struct sv_work *w, struct sv_place *p, uint64_t flags)
 {
 	const bool writable = (flags & O_ACCMODE) != O_RDONLY;
@@ -134,9 +148,13 @@ void sv_reopen_and_give(struct sv_work *w, struct sv_place *p, uint64_t flags)
 		return give_slowly(w, p, flags);
 	else if (flags & O_TRUNC && sv_still_valid(&w->t) < 0)
 		return;
+	else if (S_ISREG(p->st.st_mode) && !(flags & O_NONBLOCK))
+		got = reopen_at_once(w->paths.self_fd, p->fd, flags);
 	else
 		got = reopen(w->paths.self_fd, p->fd, flags);
-	if (got < 0)
+	if (got == -EAGAIN && S_ISREG(p->st.st_mode) && !(flags & O_NONBLOCK))
+		give_slowly(w, p, flags);
+	else if (got < 0)
 		sv_fail_call(w, got == -EMFILE ? ENFILE : -got);
 	else
 		sv_give_fd(w, got, flags & O_CLOEXEC, writable);

@@ -120,15 +120,21 @@ static int check_proc(const struct sv_paths *p, const struct sv_tracee *t, const
 	return sv_in_tree(p->proc_fd, (pid_t)pid) ? 0 : -EACCES;
 }
 
+/* The kernel marks a name that was removed with this tail, also where the object
+ * has others left. A name that really ends so is found where it says. */
 static void strip_deleted(struct sv_place *out)
 {
 	static const char tail[] = " (deleted)";
 	const int n = (int)sizeof(tail) - 1;
+	struct stat named;
 
-	if (out->st.st_nlink == 0 && out->len > n && !strcmp(out->path + out->len - n, tail)) {
-		out->len -= n;
-		out->path[out->len] = 0;
-	}
+	if (out->len <= n || strcmp(out->path + out->len - n, tail))
+		return;
+	if (fstatat(AT_FDCWD, out->path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    named.st_dev == out->st.st_dev && named.st_ino == out->st.st_ino)
+		return;
+	out->len -= n;
+	out->path[out->len] = 0;
 }
 
 int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool via_fd,

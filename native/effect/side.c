@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
-enum { JOBS_MAX = 1024, STACK = 128 * 1024, TICK_MS = 20, RESTART_SYS = 512 };
+enum { JOBS_MAX = 1024, STACK = 128 * 1024, TICK_MS = 20 };
 enum { WAKE_SIGNAL = 35 };	/* a real-time signal nothing else here uses */
 
 struct job {
@@ -27,6 +27,7 @@ struct job {
 	void *arg;
 	pthread_t thread;
 	atomic_bool cancelled;
+	bool claimed;		/* under the lock: answers now, must not be disturbed */
 };
 
 struct sv_side {
@@ -45,6 +46,24 @@ static _Thread_local struct job *current;
 bool sv_side_cancelled(void)
 {
 	return current && atomic_load(&current->cancelled);
+}
+
+/* An ADDFD that answers at once and is interrupted makes the call return 0, so
+ * from here on no signal of ours may come; one that came already stays blocked. */
+bool sv_side_claim(void)
+{
+	struct job *j = current;
+	sigset_t wake;
+
+	if (!j)
+		return true;
+	sigemptyset(&wake);
+	sigaddset(&wake, WAKE_SIGNAL);
+	pthread_mutex_lock(&j->side->lock);
+	j->claimed = true;
+	pthread_mutex_unlock(&j->side->lock);
+	pthread_sigmask(SIG_BLOCK, &wake, NULL);
+	return !atomic_load(&j->cancelled);
 }
 
 static void on_wake(int sig)
@@ -103,21 +122,21 @@ static void interrupt_job(struct job *j)
 	pthread_kill(j->thread, WAKE_SIGNAL);
 }
 
+/* A task that has a signal to handle gets -EINTR from its job, which answers
+ * with a restart; an opening that came about in the meantime is handed over
+ * instead, as it must not be lost. */
 static void look_at(struct sv_side *s, struct job *j)
 {
 	uint64_t id = j->call.id;
-	struct seccomp_notif_resp r = { .id = id, .error = -RESTART_SYS };
 
-	if (atomic_load(&j->cancelled)) {
-		pthread_kill(j->thread, WAKE_SIGNAL);	/* the first may have come too early */
+	if (j->claimed)
 		return;
-	}
-	if (ioctl(s->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0) {
+	if (atomic_load(&j->cancelled))
+		pthread_kill(j->thread, WAKE_SIGNAL);	/* the first may have come too early */
+	else if (ioctl(s->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0)
 		interrupt_job(j);
-	} else if (signal_waits(s, j->call.tid)) {
-		ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, &r);
-		interrupt_job(j);
-	}
+	else if (signal_waits(s, j->call.tid))
+		pthread_kill(j->thread, WAKE_SIGNAL);
 }
 
 static void *watch(void *p)
@@ -134,7 +153,7 @@ static void *watch(void *p)
 			continue;
 		}
 		for (j = s->jobs; j; j = j->next) {
-			if (s->stopping)
+			if (s->stopping && !j->claimed)
 				interrupt_job(j);
 			else
 				look_at(s, j);

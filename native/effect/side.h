@@ -18,6 +18,12 @@ struct sv_side *sv_side_start(int listener, int proc_fd, struct sv_err *err);
 int sv_side_run(struct sv_side *side, const struct sv_call *call, void (*fn)(void *), void *arg);
 /* For fn: was I interrupted because the call is over (gone or restarted)? */
 bool sv_side_cancelled(void);
+/* For fn, before it answers its call: false when nobody waits any more. No
+ * signal disturbs it from here on. */
+bool sv_side_claim(void);
+/* What a job answers that was interrupted: the handler runs, then the call is
+ * made again or fails with EINTR, as the program chose. */
+enum { SV_RESTART = 512 };
 /* Interrupts and waits for all of them. */
 void sv_side_stop(struct sv_side *side);
 

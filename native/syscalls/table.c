@@ -47,6 +47,9 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 	BIT_REFUSED(n, 0, CLONE_NEWNET)
 #define WORD 0xffffffffULL
 #define IOCTL_REFUSED(cmd, e) { __NR_ioctl, 1, WORD, cmd, SV_CLASS_REFUSE, e }
+/* Within a group (bits 8 to 15): where these other bits have this value. */
+#define IOCTL_GROUP(type, mask, value) \
+	{ __NR_ioctl, 1, 0xff00 | (mask), (uint64_t)(type) << 8 | (value), SV_CLASS_REFUSE, EPERM }
 #define PRCTL_IS(opt, k, e) { __NR_prctl, 0, WORD, opt, k, e }
 #define SELF_ALLOWED(n) { __NR_##n, 0, WORD, 0, SV_CLASS_ALLOW, 0 }
 
@@ -67,25 +70,29 @@ static const struct sv_when whens[] = {
 	SELF_ALLOWED(sched_setparam), SELF_ALLOWED(sched_setattr), SELF_ALLOWED(move_pages),
 	SELF_ALLOWED(migrate_pages),
 	NAMESPACES(clone), NAMESPACES(unshare), BIT_REFUSED(unshare, 0, 0x80 /* CLONE_NEWTIME */),
+	/* Inodes, volumes and whole file systems are changed by calls that need no write
+	 * access, and each file system has its own, so their groups go as a whole.
+	 * 'f' (FS_IOC_SETFLAGS, ext4): what only reads says so in its top bit, and stays */
+	IOCTL_GROUP(0x66, 1ULL << 31, 0),
+	/* 'X' (FIFREEZE, FS_IOC_SHUTDOWN, FS_IOC_FSSETXATTR, xfs): number 31 reads, and stays */
+	IOCTL_GROUP(0x58, 0x80, 0x80), IOCTL_GROUP(0x58, 0x40, 0x40), IOCTL_GROUP(0x58, 0x20, 0x20),
+	IOCTL_GROUP(0x58, 0x10, 0), IOCTL_GROUP(0x58, 8, 0), IOCTL_GROUP(0x58, 4, 0),
+	IOCTL_GROUP(0x58, 2, 0), IOCTL_GROUP(0x58, 1, 0),
+	/* btrfs: numbers 9, 13 and 54 (FICLONE, FICLONERANGE, FIDEDUPERANGE) stay */
+	IOCTL_GROUP(0x94, 0x80, 0x80), IOCTL_GROUP(0x94, 0x40, 0x40), IOCTL_GROUP(0x94, 0x30, 0x10),
+	IOCTL_GROUP(0x94, 0x30, 0x20), IOCTL_GROUP(0x94, 0x28, 0), IOCTL_GROUP(0x94, 0x22, 2),
+	IOCTL_GROUP(0x94, 0x21, 0), IOCTL_GROUP(0x94, 0x28, 0x28), IOCTL_GROUP(0x94, 0x24, 0x20),
+	IOCTL_GROUP(0x94, 0x22, 0x20), IOCTL_GROUP(0x94, 0x21, 0x21),
 	/* typing into the terminal: TIOCSTI TIOCLINUX TIOCCONS TIOCSETD */
 	IOCTL_REFUSED(0x5412, EPERM), IOCTL_REFUSED(0x541c, EPERM), IOCTL_REFUSED(0x541d, EPERM),
 	IOCTL_REFUSED(0x5423, EPERM),
-	/* inode flags need no write access: FS_IOC_SETFLAGS (both widths),
-	 * FS_IOC_FSSETXATTR, FS_IOC_SETVERSION (both widths), FS_IOC_ENABLE_VERITY */
-	IOCTL_REFUSED(0x40086602, EPERM), IOCTL_REFUSED(0x40046602, EPERM),
-	IOCTL_REFUSED(0x401c5820, EPERM), IOCTL_REFUSED(0x40087602, EPERM),
-	IOCTL_REFUSED(0x40047602, EPERM), IOCTL_REFUSED(0x40806685, EPERM),
-	/* folders and volumes that need no write access either: FIFREEZE FITHAW
-	 * FITRIM FS_IOC_SET_ENCRYPTION_POLICY FS_IOC_ADD_ENCRYPTION_KEY
-	 * FS_IOC_SETFSLABEL, BTRFS_IOC_SNAP_CREATE SUBVOL_CREATE SNAP_DESTROY
-	 * SNAP_CREATE_V2 SUBVOL_CREATE_V2 SUBVOL_SETFLAGS SNAP_DESTROY_V2 */
-	IOCTL_REFUSED(0xc0045877, EPERM), IOCTL_REFUSED(0xc0045878, EPERM),
-	IOCTL_REFUSED(0xc0185879, EPERM), IOCTL_REFUSED(0x800c6613, EPERM),
-	IOCTL_REFUSED(0xc0506617, EPERM), IOCTL_REFUSED(0x41009432, EPERM),
-	IOCTL_REFUSED(0x50009401, EPERM), IOCTL_REFUSED(0x5000940e, EPERM),
-	IOCTL_REFUSED(0x5000940f, EPERM), IOCTL_REFUSED(0x50009417, EPERM),
-	IOCTL_REFUSED(0x50009418, EPERM), IOCTL_REFUSED(0x4008941a, EPERM),
-	IOCTL_REFUSED(0x5000943f, EPERM),
+	/* FS_IOC_SETVERSION (both widths), FS_IOC_SET_ENCRYPTION_POLICY, ADD REMOVE
+	 * REMOVE_ALL_USERS of encryption keys, FAT_IOCTL_SET_ATTRIBUTES: no write access
+	 * needed either; TIOCVHANGUP */
+	IOCTL_REFUSED(0x40087602, EPERM), IOCTL_REFUSED(0x40047602, EPERM),
+	IOCTL_REFUSED(0x800c6613, EPERM), IOCTL_REFUSED(0xc0506617, EPERM),
+	IOCTL_REFUSED(0xc0406618, EPERM), IOCTL_REFUSED(0xc0406619, EPERM),
+	IOCTL_REFUSED(0x40047211, EPERM), IOCTL_REFUSED(0x5437, EPERM),
 	/* SIOC*: network interfaces */
 	{ __NR_ioctl, 1, 0xffffff00ULL, 0x8900, SV_CLASS_REFUSE, EPERM },
 	/* a target that hid its memory could not be supervised: said to have

@@ -233,7 +233,6 @@ class AuditTrail:
             found = f"a torn last line of {torn} bytes was moved to {escape_path(self._log.path)}"
             batch.append(self._own("fault", {"call": "log_recovered", "detail": found}))
         self._log.append(batch)
-        self._log.sync()
 
     def events(self, batch: Sequence[Event]) -> None:
         """Record a batch.

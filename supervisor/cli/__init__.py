@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 
-from supervisor.errors import SupervisorError, UsageError
+from supervisor.errors import PolicyError, SupervisorError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
     from typing import NoReturn
+
+    from supervisor.cli.output import Stderr
 
 FAULT, INTERRUPTED = 125, 130
 COMMANDS = ("run", "policy", "audit", "log", "doctor", "completion")
@@ -56,7 +58,10 @@ def main(argv: Sequence[str]) -> int:
         return INTERRUPTED
     except SupervisorError as error:
         code = error.exit_code if isinstance(error, UsageError) or fault == FAULT else fault
-        _complain(error.message, error.hint)
+        if isinstance(error, PolicyError):
+            _stderr().say(error.message)  # each problem of it says "error" itself
+        else:
+            _complain(error.message, error.hint)
         return code
     except RecursionError:
         _complain("the input is nested too deeply")
@@ -121,12 +126,17 @@ def _group(first: str, words: list[str]) -> int:
     if words and words[0] in ("-h", "--help"):
         out(text)
         return 0
+    from supervisor.cli.near import one_of
+
     wrong = f"there is no `{first} {words[0]}`" if words else "a subcommand is missing"
-    raise UsageError(wrong, exit_code=2, hint=f"one of: {', '.join(below)}")
+    raise UsageError(wrong, exit_code=2, hint=one_of(words[0] if words else "", below))
 
 
 def _complain(message: str, hint: str = "") -> None:
+    _stderr().error(message, hint)
+
+
+def _stderr() -> Stderr:
     from supervisor.cli.output import Stderr, want_colour
 
-    stderr = Stderr(colour=want_colour("auto", os.environ, 2))
-    stderr.error(message, hint)
+    return Stderr(colour=want_colour("auto", os.environ, 2))

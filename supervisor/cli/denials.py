@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 
+from supervisor.cli.hints import Hints
 from supervisor.run.events import (
     DENY,
+    EFFECTS,
     FAULT,
-    OP_EXEC,
     STEER,
     escape,
+    name_of,
     op_names,
 )
 
@@ -25,15 +27,15 @@ if TYPE_CHECKING:
 LIVE = 20
 """Distinct denials that are told as they come; the others are counted."""
 _KEYS = 4096
-_SHELL_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./")
+_PASSED = ("continue", "broker", "rewrite")
 
-Key = tuple[int, bytes, int]
+Key = tuple[int, bytes, int, int]
 
 
 class Denials:
     """A follower of a run that tells what was denied.
 
-    Equal denials (rule, path, syscall) are told once and counted; a summary
+    Equal denials (rule, path, syscall, effect) are told once and counted; a summary
     follows at the end. It keeps some thousand of them, never more.
     """
 
@@ -43,6 +45,7 @@ class Denials:
         *,
         rule: Callable[[int], RuleInfo | None],
         call_name: Callable[[int], str],
+        hints: Hints | None = None,
         as_json: bool = False,
         verbose: bool = False,
     ) -> None:
@@ -52,12 +55,14 @@ class Denials:
             stderr: where to.
             rule: what a rule's number stands for; None for the default.
             call_name: names a syscall.
+            hints: writes what to type next.
             as_json: JSON lines instead of sentences.
             verbose: tell steered calls too.
         """
         self._stderr = stderr
         self._rule = rule
         self._call_name = call_name
+        self._hints = hints or Hints()
         self._json = as_json
         self._verbose = verbose
         self._counts: dict[Key, int] = {}
@@ -86,7 +91,7 @@ class Denials:
             if count > 1 and self._json:
                 self._stderr.write(self._line(event, count))
             elif count > 1:
-                self._stderr.say(f"denied {self._what(event)} x{count}")
+                self._stderr.say(f"{_verb(event)} {self._what(event)} x{count}")
         hidden = {key: n for key, n in self._counts.items() if key not in self._told}
         calls = sum(hidden.values()) + self._beyond
         if calls and self._json:
@@ -94,10 +99,10 @@ class Denials:
         elif calls:
             kinds = f"{len(hidden)}{'+' if self._beyond else ''}"
             text = f"and {calls} more denials of {kinds} other kinds"
-            self._stderr.say(f"{text}: see `supervise log --denied`")
+            self._stderr.say(f"{text}{self._hints.more()}")
 
     def _take(self, event: Event) -> None:
-        key = (event.rule, event.path, event.nr)
+        key = (event.rule, event.path, event.nr, event.effect)
         if key in self._counts:
             self._counts[key] += 1
             return
@@ -111,12 +116,14 @@ class Denials:
 
     def _what(self, event: Event) -> str:
         what = f"{self._call_name(event.nr)} {quoted(event.path)}"
+        if event.path2 and event.action == DENY:
+            what += f" -> {quoted(event.path2)}"
         return f"{what} for {op_names(event.ops)}" if event.ops else what
 
     def _sentences(self, event: Event) -> str:
         paint = self._stderr.paint
-        verb = "denied" if event.err else "would deny"
-        result = f" = -1 {errno_name(event.err)}" if event.err else ""
+        verb = _verb(event)
+        result = f" = -1 {errno_name(event.err)}" if event.err and verb == "denied" else ""
         first = f"supervise: {paint('red', verb)} {self._what(event)}{result}  {_who(event)}\n"
         rule = self._rule(event.rule)
         if event.kind == FAULT:
@@ -127,7 +134,9 @@ class Denials:
         else:
             why = f"{escape(rule.id.encode())} ({escape(rule.src.encode())})"
             why += f": {escape(rule.say.encode())}" if rule.say else ""
-        hint = f"  {paint('cyan', 'hint:')} {fix(event)}\n"
+        hint = ""
+        if event.path.startswith(b"/"):  # what has no path cannot be asked about
+            hint = f"  {paint('cyan', 'hint:')} {self._hints.fix(event)}\n"
         return f"{first}  rule  {why}\n{hint}"
 
     def _line(self, event: Event, count: int) -> str:
@@ -138,8 +147,10 @@ class Denials:
             "event": "denied",
             "call": self._call_name(event.nr),
             "path": escape(event.path),
+            "path2": escape(event.path2),
             "ops": op_names(event.ops),
             "errno": errno_name(event.err),
+            "effect": name_of(EFFECTS, event.effect),
             "comm": escape(event.comm),
             "pid": event.tid,
             "rule": rule.id if rule else "",
@@ -151,27 +162,6 @@ class Denials:
         return json.dumps(value, sort_keys=True) + "\n"
 
 
-def fix(event: Event) -> str:
-    """Say how to find out more, and where a flag would help, which.
-
-    A rule that denies cannot be overruled by one that allows, so the flag is
-    named only where no rule allowed the call.
-
-    Args:
-        event: the denial.
-    """
-    path = shell_word(event.path)
-    ops = op_names(event.ops).replace("+", ",")
-    if event.ops & OP_EXEC:
-        ask = f"supervise policy explain --exec {path}"
-    else:
-        ask = f"supervise policy explain --path {path} --op {ops}"
-    if event.rule >= 0:
-        return f"`{ask}` tells what decides this"
-    suffix = "" if ops == "read" and b":" not in event.path else f":{ops}"
-    return f"`{ask}`, or allow once with `--allow-path {path}{suffix}`"
-
-
 def quoted(data: bytes) -> str:
     """Show a path between double quotes, every byte of it visible.
 
@@ -181,18 +171,6 @@ def quoted(data: bytes) -> str:
     return '"' + escape(data, '"') + '"'
 
 
-def shell_word(data: bytes) -> str:
-    """Write bytes as one word of a shell's command line, printable.
-
-    Args:
-        data: any bytes.
-    """
-    text = escape(data, "'")
-    if data and _SHELL_SAFE.issuperset(text):
-        return text
-    return f"$'{text}'" if "\\" in text else f"'{text}'"
-
-
 def errno_name(number: int) -> str:
     """Name an errno, such as EACCES; an unknown one shows as a number.
 
@@ -200,6 +178,14 @@ def errno_name(number: int) -> str:
         number: the errno, 0 for none.
     """
     return errno.errorcode.get(number, str(number)) if number else ""
+
+
+def _verb(event: Event) -> str:
+    """What became of the call: in observe mode it went on, whatever its own outcome was."""
+    effect = name_of(EFFECTS, event.effect)
+    if effect == "kill":
+        return "killed"
+    return "would deny" if effect in _PASSED else "denied"
 
 
 def _who(event: Event) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 OPS = "read, write, create, delete, rename, metadata, list, exec"
+WAIVABLE = ("landlock", "wait-killable")
+"""The facilities that a run can do without at the cost of something; it needs the others."""
 
 
 def duration(text: str) -> float:
@@ -64,6 +66,21 @@ def allow_path(text: str) -> tuple[str, tuple[str, ...]]:
     if not path:
         raise argparse.ArgumentTypeError(f"{text!r} names no path")
     return path, ops
+
+
+def facility(text: str) -> str:
+    """Read the name of a facility that a run can do without.
+
+    Args:
+        text: the argument of --allow-degraded.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none of :data:`WAIVABLE`.
+    """
+    if text in WAIVABLE:
+        return text
+    known = " and ".join(WAIVABLE)
+    raise argparse.ArgumentTypeError(f"{text!r} cannot be waived: only {known} can")
 
 
 def descriptor(text: str) -> int:

@@ -32,7 +32,7 @@ def log(args: argparse.Namespace) -> int:
     for record in records(path):
         if session and record.get("session") != session:
             continue
-        if args.denied and record.get("decision") != "deny":
+        if args.denied and record.get("decision") != "deny" and record.get("type") != "fault":
             continue
         if args.json:
             from json import dumps
@@ -72,7 +72,9 @@ def line(record: Record) -> str:
         counts = f"{what.get('calls', '?')} calls, {what.get('denied', '?')} denied"
         return f"{head}end     exit {what.get('exit', '?')}, {counts}"
     if kind == "fault":
-        return f"{head}fault   {what.get('detail', '')}"
+        verb = "killed" if record.get("effect") == "kill" else "fault"
+        call = f'{what.get("call", "?")} "{what.get("path", "")}"'
+        return f"{head}{verb:<7} {call}: {what.get('detail', '')}  {_who(record)}"
     text = f"{head}{record.get('decision')!s:<7} {what.get('call', '?')}"
     if what.get("argv"):
         text += f" {_words(what['argv'])}"
@@ -84,7 +86,11 @@ def line(record: Record) -> str:
     if record.get("errno"):
         text += f" = {_errno(record.get('errno'))}"
     rule = record.get("rule") or "default"
-    return f"{text}  [{record.get('comm')} {record.get('pid')}]  {rule}"
+    return f"{text}  {_who(record)}  {rule}"
+
+
+def _who(record: Record) -> str:
+    return f"[{record.get('comm')} {record.get('pid')}]"
 
 
 def _last_session(path: str) -> str:

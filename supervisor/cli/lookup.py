@@ -4,7 +4,14 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from supervisor.policy.blob import RuleInfo
+    from collections.abc import Callable
+
+    from supervisor.policy.blob import Programs, RuleInfo
+    from supervisor.run.events import Event
+    from supervisor.run.session import Running
+
+NO_TMP = b"/tmp/supervise-session"
+"""Stands for the private folder of a run, where a policy is asked outside of one."""
 
 
 class Lookup:
@@ -18,7 +25,17 @@ class Lookup:
         """
         self._blob = blob
         self._rules: tuple[RuleInfo, ...] | None = None
+        self._programs: Programs | None = None
         self._calls: dict[int, str] = {}
+        self._live: Callable[[int], tuple[str, str]] | None = None
+
+    def bind(self, session: Running) -> None:
+        """Ask a running session for names: it has them at hand, decoded.
+
+        Args:
+            session: the session that runs the compiled policy.
+        """
+        self._live = session.rule
 
     def rule(self, index: int) -> RuleInfo | None:
         """Find a rule.
@@ -38,8 +55,34 @@ class Lookup:
         Args:
             index: its number.
         """
+        if self._live is not None:
+            return self._live(index)
         rule = self.rule(index)
         return (rule.id, rule.src) if rule else ("", "")
+
+    def programs(self) -> Programs:
+        """Tell what the exec rules look at."""
+        if self._programs is None:
+            from supervisor.policy.blob import read_programs
+
+            self._programs = read_programs(self._blob)
+        return self._programs
+
+    def denied_path(self, event: Event) -> bytes:
+        """Tell which path of a denied call its rule denies: a rename or link has two.
+
+        Args:
+            event: the denial.
+        """
+        if not event.path2.startswith(b"/"):
+            return event.path
+        from supervisor import native
+
+        for path in (event.path, event.path2):
+            found = native.decide(self._blob, event.ops, path, tmp=NO_TMP)
+            if (found.action, found.rule) == (event.action, event.rule):
+                return path
+        return event.path
 
     def call(self, nr: int) -> str:
         """Name a syscall.

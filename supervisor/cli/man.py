@@ -29,7 +29,7 @@ EXAMPLES = (
         "supervise -p read-only --allow-path ./out:write,create -- python3 build.py",
         "start from a stricter policy and allow one folder",
     ),
-    ("supervise --mode observe -- ./install.sh", "see what would be denied, and deny nothing"),
+    ("supervise --mode observe -- ./install.sh", "see what rules would deny, and let it pass"),
     ("supervise policy explain --path ~/.ssh/id_rsa --op read", "ask why"),
     ("supervise log --denied", "read what the last run was denied"),
 )

@@ -9,7 +9,15 @@ from __future__ import annotations
 import argparse
 
 from supervisor import __version__
-from supervisor.cli.flags import OPS, allow_path, descriptor, duration, setting
+from supervisor.cli.flags import (
+    OPS,
+    WAIVABLE,
+    allow_path,
+    descriptor,
+    duration,
+    facility,
+    setting,
+)
 from supervisor.cli.texts import DESCRIPTION, ENVIRONMENT, EXIT_CODES, OTHER_EXIT_CODES
 from supervisor.errors import UsageError
 
@@ -43,7 +51,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError instead of printing and exiting."""
-        raise UsageError(message, exit_code=self._code, hint=f"try `{self.prog} --help`")
+        from supervisor.cli.near import flag
+
+        hint = flag(message, [text for action in actions(self) for text in action.option_strings])
+        raise UsageError(message, exit_code=self._code, hint=hint or f"try `{self.prog} --help`")
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -125,7 +136,8 @@ def _enforcement(parser: Parser) -> None:
     add(
         "--mode",
         choices=("enforce", "observe"),
-        help="enforce (default) or observe: decide and record, but let everything pass",
+        help="enforce (default), or observe: what rules refuse is recorded and passes, but what no "
+        "rule can allow stays refused: mounts, namespaces, io_uring, keyrings, processes outside",
     )
     add("--audit", metavar="FILE", help="record to FILE instead of a new log in the state folder")
     add("--json", action="store_true", help="tell denials on stderr as JSON lines")
@@ -133,8 +145,9 @@ def _enforcement(parser: Parser) -> None:
         "--allow-degraded",
         action="append",
         default=[],
-        metavar="NAME",
-        help="run without a facility that `supervise doctor` calls missing; may be repeated",
+        type=facility,
+        choices=WAIVABLE,
+        help="run without this, where `supervise doctor` calls it missing; may be repeated",
     )
     add("--dry-run", action="store_true", help="print what would be enforced; run nothing")
     add(
@@ -204,7 +217,12 @@ def _explain(parser: Parser) -> None:
     _policies(parser)
     add = parser.add_argument
     add("--path", metavar="PATH", help="what may be done with this path?")
-    add("--op", default="read", metavar="OP", help=f"operation: {OPS} (default: read)")
+    add(
+        "--op",
+        default="read",
+        metavar="OPS",
+        help=f"operations, joined by commas: {OPS} (default: read)",
+    )
     add(
         "--exec",
         nargs=argparse.REMAINDER,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from supervisor.cli.lookup import NO_TMP
 from supervisor.cli.output import out, out_json, table, visible
 from supervisor.cli.request import Request
 from supervisor.errors import PolicyError, SupervisorError, UsageError
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from supervisor.policy.schema import Policy
 
 _FOUND = 1
-_NO_TMP = b"/tmp/supervise-session"  # stands for the private folder of a run to come
 
 
 def check(args: argparse.Namespace) -> int:
@@ -60,7 +60,8 @@ def show(args: argparse.Namespace) -> int:
         args: parsed command line.
 
     Raises:
-        SupervisorError: there is no such policy, or it has errors.
+        PolicyError: there is no such policy, or it has errors.
+        SupervisorError: it cannot be read.
     """
     if args.merged or args.json:
         policy = Request([args.name]).load()
@@ -71,8 +72,9 @@ def show(args: argparse.Namespace) -> int:
         return 0
     path = args.name if packs.is_file_name(args.name) else packs.pack_path(args.name)
     if path is None:
-        known = ", ".join(name for name, _ in packs.list_packs())
-        raise UsageError(f"there is no policy called {args.name!r}", exit_code=2, hint=known)
+        from supervisor.policy.merge import no_such_policy
+
+        raise PolicyError([no_such_policy(args.name)], exit_code=2)
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as stream:
             out(visible(stream.read()))
@@ -109,8 +111,9 @@ def explain(args: argparse.Namespace) -> int:
     """
     if bool(args.path) == bool(args.exec):
         raise UsageError("exactly one of --path and --exec is needed", exit_code=2)
-    if args.op not in OPS:
-        raise UsageError(f"there is no operation {args.op!r}", exit_code=2, hint=", ".join(OPS))
+    for op in args.op.split(","):
+        if op not in OPS:
+            raise UsageError(f"there is no operation {op!r}", exit_code=2, hint=", ".join(OPS))
     request = Request.of(args)
     built = request.build()
     answers = [
@@ -246,7 +249,7 @@ def _explain(built: Built, path: bytes, op: str, argv: Sequence[bytes]) -> Expla
 def _decide(blob: bytes, ops: int, path: bytes, name: bytes, argv: Sequence[bytes]) -> Verdict:
     from supervisor import native
 
-    return native.decide(blob, ops, path, name=name, argv=argv, tmp=_NO_TMP)
+    return native.decide(blob, ops, path, name=name, argv=argv, tmp=NO_TMP)
 
 
 def _explanation(answer: Explanation) -> dict[str, object]:

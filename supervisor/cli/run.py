@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Runner = Callable[[Plan, Sequence[Follower]], Outcome]
 
 
+_NO_COMMAND = "supervise [OPTIONS] -- COMMAND [ARG...]; `supervise -h` tells more"
+_ENOENT = 2
+
+
 class Options:
     """The options of ``run`` with their defaults; the parser fills in what was given."""
 
@@ -55,7 +59,7 @@ class Options:
 def run(words: Sequence[str], *, named: bool, runner: Runner = run_and_leave) -> int:
     """Run a command line.
 
-    A line without options is not worth the 10 ms that argparse takes.
+    A line with few options or none is not worth the 10 ms that argparse takes.
 
     Args:
         words: what stands behind ``supervise [run]``.
@@ -69,16 +73,25 @@ def run(words: Sequence[str], *, named: bool, runner: Runner = run_and_leave) ->
         SupervisorError: the command did not run, or its record could not be kept.
     """
     if words and words[0] != "--" and words[0].startswith("-"):
-        parsed = _parse(words, named=named)
+        parsed = _quick(words, named=named) or _parse(words, named=named)
         if parsed is None:
             return 0
         options, command = parsed
     else:
         options, command = Options(), list(words[1:] if words[:1] == ["--"] else words)
     if not command:
-        raise UsageError("no command was given", hint="supervise [OPTIONS] -- COMMAND [ARG...]")
+        raise UsageError("no command was given", hint=_NO_COMMAND)
     open_standard_files()
     return _Run(options, command).go(runner)
+
+
+def _quick(words: Sequence[str], *, named: bool) -> tuple[Options, list[str]] | None:
+    """Read a line of simple options; None where the parser must."""
+    from supervisor.cli import quick
+
+    options = Options()
+    command = quick.read(words, options, named=named)
+    return None if command is None else (options, command)
 
 
 def _parse(words: Sequence[str], *, named: bool) -> tuple[Options, list[str]] | None:
@@ -149,7 +162,8 @@ class _Run:
         trail = self._trail(request, entry, lookup)
         followers: list[Follower] = [self.status, *([trail] if trail else [])]
         if not self.args.quiet:
-            followers.append(LazyDenials(self.stderr, lookup, self.args))
+            log = self.audit_path if trail else None
+            followers.append(LazyDenials(self.stderr, lookup, self.args, log))
         plan = Plan(
             self.command,
             entry.blob,
@@ -159,6 +173,7 @@ class _Run:
             timeout=self.args.timeout,
             wait_all=self.args.wait_all,
             fail_on_deny=self.args.fail_on_deny,
+            opened=lookup.bind,
         )
         try:
             outcome = runner(plan, followers)
@@ -208,7 +223,12 @@ class _Run:
         if failure := exec_failure(outcome.status):
             from supervisor.run.events import escape
 
-            self.stderr.error(f"cannot run `{escape(self.command[0])}`: {failure}")
+            hint = ""
+            if outcome.status.exec_err == _ENOENT and b"/" not in self.command[0]:
+                from supervisor.cli.near import program
+
+                hint = program(os.fsdecode(self.command[0]))
+            self.stderr.error(f"cannot run `{escape(self.command[0])}`: {failure}", hint)
         elif outcome.timed_out and not self.args.quiet:
             self.stderr.say(f"the time limit of {self.args.timeout:g} s is over: ended")
         if self.args.verbose:
@@ -252,38 +272,32 @@ def degraded_bits(names: Sequence[str]) -> int:
     """Translate --allow-degraded into the bits of sv_start.
 
     Args:
-        names: names of facilities.
-
-    Raises:
-        UsageError: there is no facility of that name.
+        names: some of flags.WAIVABLE.
     """
     if not names:
         return 0
     from supervisor import native
 
     known = {facility.name: 1 << facility.index for facility in native.facilities()}
-    unknown = sorted(set(names) - known.keys())
-    if unknown:
-        raise UsageError(
-            f"there is no facility called {unknown[0]!r}", hint=f"one of: {', '.join(known)}"
-        )
     return sum({known[name] for name in names})
 
 
 class LazyDenials:
     """Loads the code that tells denials when there is something to tell."""
 
-    def __init__(self, stderr: Stderr, lookup: Lookup, args: Options) -> None:
+    def __init__(self, stderr: Stderr, lookup: Lookup, args: Options, log: str | None) -> None:
         """Prepare to tell.
 
         Args:
             stderr: where to.
             lookup: names of rules and syscalls.
             args: parsed command line.
+            log: the audit log: "" is the default one, None stands for none.
         """
         self._stderr = stderr
         self._lookup = lookup
         self._args = args
+        self._log = log
         self._denials: Follower | None = None
 
     def events(self, batch: Sequence[Event]) -> None:
@@ -294,11 +308,13 @@ class LazyDenials:
             if all(event.action == ALLOW and event.kind != FAULT for event in batch):
                 return
             from supervisor.cli.denials import Denials
+            from supervisor.cli.hints import Hints, policy_words
 
             self._denials = Denials(
                 self._stderr,
                 rule=self._lookup.rule,
                 call_name=self._lookup.call,
+                hints=Hints(policy_words(self._args), lookup=self._lookup, log=self._log),
                 as_json=self._args.json,
                 verbose=self._args.verbose,
             )

@@ -43,6 +43,28 @@ class RuleInfo:
         self.src = src
 
 
+class Programs:
+    """What the exec rules of a blob look at; rules go by their index.
+
+    Attributes:
+        names: Bare program names of each rule that has some.
+    """
+
+    __slots__ = ("_any", "_asked", "names")
+
+    def __init__(
+        self, names: dict[int, tuple[bytes, ...]], by_path: set[int], argv: set[int]
+    ) -> None:
+        """Hold names, and the rules with path patterns and with argument patterns."""
+        self.names = names
+        self._any = not argv.isdisjoint(by_path)
+        self._asked = {name for rule in argv for name in names.get(rule, ())}
+
+    def looks_at_arguments(self, names: set[bytes]) -> bool:
+        """Return whether a rule may look at the arguments of a program with these names."""
+        return self._any or not self._asked.isdisjoint(names)
+
+
 def encode(compiled: Compiled) -> bytes:
     """Return the blob of a compiled policy.
 
@@ -94,6 +116,20 @@ def read_rules(blob: bytes) -> tuple[RuleInfo, ...]:
         RuleInfo(ident, action, ops, err, say, src)
         for ident, _, action, ops, err, say, src, _, _ in _unpack(blob)[5]
     )
+
+
+def read_programs(blob: bytes) -> Programs:
+    """Return what the exec rules of a blob look at.
+
+    Raises:
+        ValueError: The bytes are no blob of this version.
+    """
+    parts = _unpack(blob)
+    names: dict[int, tuple[bytes, ...]] = {}
+    for rule, name in parts[7]:
+        names[rule] = (*names.get(rule, ()), name)
+    argv = {rule for rule, _, patterns in parts[8] if patterns is not None}
+    return Programs(names, {rule for rule, kind, _ in parts[6] if kind == 0}, argv)
 
 
 def _unpack(blob: bytes) -> tuple:  # type: ignore[type-arg]

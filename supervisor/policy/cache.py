@@ -41,7 +41,7 @@ class Entry:
         env: For ``environ.apply_env``.
         sources: (name for people, absolute path or "", SHA-256 in hex) of every source file.
         needs_tmp: Whether a private temporary folder is needed.
-        observe: Whether everything passes and is only recorded.
+        observe: Whether what rules refuse passes and is only recorded.
     """
 
     __slots__ = ("blob", "env", "name", "needs_tmp", "observe", "sources")

@@ -6,13 +6,15 @@ matched here.
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from supervisor.policy import patterns, schema
-from supervisor.policy.schema import ACTION_NAMES, ALLOW, DENY, EXEC, LIST, READ, STEER, Policy
+from supervisor.policy.schema import ACTION_NAMES, ALLOW, DENY, EXEC, STEER, Policy
 
 if TYPE_CHECKING:
     from supervisor.policy.compile import Compiled
@@ -60,14 +62,14 @@ class Explanation:
 
     Attributes:
         path: The path that was asked about.
-        op: The operation, as a word.
+        op: The operations, words joined by commas.
         decision: "allow", "steer", "approve" or "deny".
         err: errno shown for a refusal, 0 otherwise.
         winner: The rule that decided; None = the default did.
         losers: Other rules that matched, strictest first.
-        mechanism: "floor", "broker", "exec stop" or "refused".
+        mechanism: "broker", "exec stop", "refused" or, in observe mode, "recorded only".
         change: The smallest change that would turn the decision.
-        observe: Whether the policy only records and lets everything pass.
+        observe: Whether the policy only records what its rules refuse.
     """
 
     path: bytes
@@ -103,17 +105,16 @@ def explain(
         compiled: What it was compiled to; rule indexes refer to it.
         decide: The native matcher, bound to the blob of ``compiled``.
         path: True absolute path of the object.
-        op: One of the operation words.
+        op: Operation words, joined by commas: one call may ask for several.
         name: For ``exec``: the program as called.
         argv: For ``exec``: its arguments, the name first.
 
     Raises:
-        ValueError: ``op`` is no operation.
+        ValueError: A word of ``op`` is no operation.
     """
-    bit = schema.OP_BITS.get(op)
-    if bit is None:
-        raise ValueError(f"unknown operation {op!r}")
-    verdict = decide(bit, path, name, argv)
+    bits = [_bit(word) for word in op.split(",")]
+    asked = functools.reduce(operator.or_, bits)
+    verdict = decide(asked, path, name, argv)
     texts = {i: _text(policy, compiled.rules[i]) for i in {verdict.rule, *verdict.rules} if i >= 0}
     losers = tuple(texts[i] for i in verdict.rules if i != verdict.rule)
     return Explanation(
@@ -123,8 +124,8 @@ def explain(
         err=verdict.err if verdict.action == DENY else 0,
         winner=texts.get(verdict.rule),
         losers=losers,
-        mechanism=_mechanism(compiled, verdict.action, bit, path),
-        change=_change(compiled, verdict, path, op),
+        mechanism=_mechanism(verdict.action, asked, observe=policy.observe),
+        change=_change(compiled, verdict, [decide(b, path, name, argv) for b in bits], path, op),
         observe=policy.observe,
     )
 
@@ -138,41 +139,56 @@ def _text(policy: Policy, rule: BlobRule) -> RuleText:
     return RuleText(rule.id, ACTION_NAMES[rule.action], rule.src, text, rule.say)
 
 
-def _mechanism(compiled: Compiled, action: int, bit: int, path: bytes) -> str:
+def _bit(word: str) -> int:
+    bit = schema.OP_BITS.get(word)
+    if bit is None:
+        raise ValueError(f"unknown operation {word!r}")
+    return bit
+
+
+def _mechanism(action: int, asked: int, *, observe: bool) -> str:
+    if observe:
+        return "recorded only"
     if action == DENY:
         return "refused"
-    if bit == EXEC:
-        return "exec stop"
-    if action == ALLOW and bit in (READ, LIST) and _in_floor(compiled, path):
-        return "floor"
-    return "broker"
-
-
-def _in_floor(compiled: Compiled, path: bytes) -> bool:
-    return any(
-        path == folder or path.startswith(folder.rstrip(b"/") + b"/")
-        for folder, _ in compiled.floor
-    )
+    return "exec stop" if asked & EXEC else "broker"
 
 
 def _quoted(path: bytes) -> str:
     return json.dumps(patterns.escape(path).decode("utf-8", "replace"), ensure_ascii=False)
 
 
-def _change(compiled: Compiled, verdict: VerdictLike, path: bytes, op: str) -> str:
+def _change(
+    compiled: Compiled,
+    verdict: VerdictLike,
+    single: Sequence[VerdictLike],
+    path: bytes,
+    op: str,
+) -> str:
+    """Name the change that turns the verdict; ``single`` are those of its operations alone."""
     shown = _quoted(path)
+    words = op.split(",")
     if verdict.action in (ALLOW, STEER):
-        return f"to refuse it, add under files: - {{id: no-{op}, deny: {op}, paths: [{shown}]}}"
-    blockers = [compiled.rules[i] for i in verdict.rules if compiled.rules[i].action == DENY]
-    allowed = any(compiled.rules[i].action < DENY for i in verdict.rules)
+        return f"to refuse it, add under files: - {_rule('no', 'deny', words, shown)}"
+    matched = [[compiled.rules[i] for i in one.rules] for one in single]
     steps = []
-    for rule in blockers:
+    for rule in dict.fromkeys(r for rules in matched for r in rules if r.action == DENY):
         if rule.src == "built-in":
             return f"none: '{rule.id}' is built in and protects the supervisor itself"
         steps.append(_loosen(rule, shown))
-    if not allowed:
-        steps.append(f"add under files: - {{id: my-{op}, allow: {op}, paths: [{shown}]}}")
+    missing = [
+        word
+        for word, rules in zip(words, matched, strict=True)
+        if all(rule.action == DENY for rule in rules)
+    ]
+    if missing:
+        steps.append(f"add under files: - {_rule('my', 'allow', missing, shown)}")
     return "; then ".join(steps)
+
+
+def _rule(prefix: str, action: str, ops: Sequence[str], shown: str) -> str:
+    listed = f"[{', '.join(ops)}]" if len(ops) > 1 else ops[0]
+    return f"{{id: {prefix}-{'-'.join(ops)}, {action}: {listed}, paths: [{shown}]}}"
 
 
 def _loosen(rule: BlobRule, shown: str) -> str:

@@ -112,8 +112,7 @@ class _Merger:
         elif (path := pack_path(name)) is not None:
             self._file(path, f"pack:{name}", (), is_root=True)
         else:
-            problem = Problem(name, 0, 0, "there is no such policy", "", _near_pack(name))
-            self.problems.append(problem)
+            self.problems.append(no_such_policy(name))
 
     def inline(self, name: str, data: bytes) -> None:
         document = load_bytes(data, name, self.problems)
@@ -262,6 +261,18 @@ def _observe(parts: Sequence[_Part], mode: str) -> bool:
         return mode == "observe"
     modes = {part.checked.mode for part in parts if part.is_root}
     return "observe" in modes and "enforce" not in modes
+
+
+def no_such_policy(name: str) -> Problem:
+    """Return the problem of a policy that is neither a pack nor a file.
+
+    Args:
+        name: What the user named; it may be a file with a name that we do not take for one.
+    """
+    known = ", ".join(pack for pack, _ in list_packs())
+    note = f"known: {known}; a file ends in .yaml, or starts with / or ./"
+    message = f"there is no policy called {quote(name)}"
+    return Problem("", 0, 0, message, suggestion=_near_pack(name), notes=(note,))
 
 
 def _near_pack(name: str) -> str:

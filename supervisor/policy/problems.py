@@ -45,7 +45,7 @@ class Problem:
     """One error in one policy file.
 
     Attributes:
-        file: The file as the user knows it.
+        file: The file as the user knows it, or "" when it is about none.
         line: Line, from 1; 0 when the whole file is meant.
         column: Column in characters, from 1; 0 when unknown.
         message: What is wrong, without a full stop.
@@ -70,7 +70,7 @@ class Problem:
             if self.column:
                 where += f":{self.column}"
         hint = f" (did you mean '{escape(self.suggestion)}'?)" if self.suggestion else ""
-        lines = [f"{where}: error: {self.message}{hint}"]
+        lines = [f"{where}: error: {self.message}{hint}".removeprefix(": ")]
         if self.line and self.text:
             lines.extend(self._excerpt())
         lines.extend(f"  note: {note}" for note in self.notes)

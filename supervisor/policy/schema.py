@@ -221,7 +221,7 @@ class Policy:
 
     Attributes:
         name: Name of the policy.
-        observe: Decide and record, but let everything pass.
+        observe: Decide and record, but let pass what a rule could allow.
         record: enum sv_record.
         files: The files rules, in the order they were met.
         execs: The exec rules, in the order they were met.

@@ -102,13 +102,16 @@ class Targets:
         if raw is None:
             return None
         trimmed = raw.rstrip(b"/") or b"/"
-        try:
-            patterns.split(patterns.escape(trimmed))
-        except patterns.PatternError as error:
-            self._fail(text, f"bad target {quote(text.value)}: {escape(str(error))}")
-            return None
+        reason = ""
         if trimmed[:1] not in (b"/", MARK):
-            self._fail(text, f"bad target {quote(text.value)}: must be an absolute path")
+            reason = "must start with '/' or a variable"
+        else:
+            try:
+                patterns.split(patterns.escape(trimmed))
+            except patterns.PatternError as error:
+                reason = escape(str(error))
+        if reason:
+            self._fail(text, f"bad target {quote(text.value)}: {reason}")
             return None
         return trimmed
 

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
         def status(self) -> Status:
             """Tell the state."""
 
+        def rule(self, index: int) -> tuple[str, str]:
+            """Tell a rule's id and source."""
+
         def kill(self, sig: int = 0) -> None:
             """Send a signal, or end the tree."""
 
@@ -71,12 +74,13 @@ class Plan:
         "degraded",
         "env",
         "fail_on_deny",
+        "opened",
         "private_tmp",
         "timeout",
         "wait_all",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a record of options, all but three by name
         self,
         argv: Sequence[bytes],
         blob: bytes,
@@ -87,6 +91,7 @@ class Plan:
         timeout: float | None = None,
         wait_all: bool = False,
         fail_on_deny: bool = False,
+        opened: Callable[[Running], None] | None = None,
     ) -> None:
         """Describe a run.
 
@@ -99,6 +104,7 @@ class Plan:
             timeout: seconds until the command is ended; None for never.
             wait_all: wait for the whole tree, not only for the main command.
             fail_on_deny: exit 123 where the command ended with 0 after denials.
+            opened: told of the session before the command starts.
         """
         self.argv = tuple(argv)
         self.blob = blob
@@ -108,6 +114,7 @@ class Plan:
         self.timeout = timeout
         self.wait_all = wait_all
         self.fail_on_deny = fail_on_deny
+        self.opened = opened
 
 
 class Outcome:
@@ -159,6 +166,8 @@ def run(
         session: Running | None = None
         try:
             session = opener(plan.blob, tmp)
+            if plan.opened is not None:
+                plan.opened(session)
             pid = session.spawn(plan.argv, env, degraded=plan.degraded)
             outcome = _follow(plan, session, followers, pid)
         except BaseException:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
 
 import pytest
 from fakes_run import denial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor.cli.denials import LIVE, Denials, fix, shell_word
+from supervisor.cli.denials import LIVE, Denials
+from supervisor.cli.hints import Hints
 from supervisor.model import Status
 from supervisor.policy.blob import RuleInfo
-from supervisor.run.events import FAULT, Event
+from supervisor.run.events import ALLOW, EFFECTS, FAULT, OP_EXEC, Event
 from supervisor.run.session import Outcome
 
 RULES = [RuleInfo("secrets.ssh-keys", 3, 255, 13, "private keys stay out of reach", "a.yaml:31")]
@@ -105,11 +104,67 @@ def test_memory_is_bounded() -> None:
     assert f"and {10_000 - LIVE} more denials" in memory.text
 
 
-def test_observed_denial_is_told_as_such() -> None:
-    """In observe mode the call passed."""
+@pytest.mark.parametrize("effect", ["continue", "broker", "rewrite"])
+@pytest.mark.parametrize("err", [0, 2])
+def test_observed_denial_is_told_as_such(effect: str, err: int) -> None:
+    """In observe mode the call went on; that it failed by itself is no refusal of ours."""
     denials, memory = _denials()
-    denials.events([denial(err=0)])
+    event = denial(err=err)
+    event.effect = EFFECTS.index(effect)
+    denials.events([event, event])
+    denials.ended(END)
     assert memory.text.startswith('supervise: would deny openat "/p" for read  [cat 42]\n')
+    assert memory.text.endswith('supervise: would deny openat "/p" for read x2\n')
+
+
+def test_killed_program_is_told_as_such() -> None:
+    """What was ended at the exec stop passed nowhere, although it has no errno."""
+    denials, memory = _denials()
+    effect = EFFECTS.index("kill")
+    why = b"another file than the one decided on"
+    event = Event(FAULT, 1, 2, 3, 42, 59, OP_EXEC, ALLOW, effect, 0, 0, b"/b/x", b"", b"x", why)
+    denials.events([event])
+    assert memory.text == (
+        f'supervise: killed openat "/b/x" for exec  [x 42]\n  why   {why.decode()}\n'
+    )
+
+
+def test_both_ends_of_a_rename_are_told() -> None:
+    """Which of the two the rule is about cannot be seen from one."""
+    denials, memory = _denials()
+    event = denial(b"/a", ops=16)
+    event.path2 = b"/b"
+    denials.events([event])
+    assert 'denied openat "/a" -> "/b" for rename = -1 EACCES' in memory.text
+
+
+def test_what_has_no_path_cannot_be_asked_about() -> None:
+    """A pipe or an address gets no hint that leads nowhere."""
+    denials, memory = _denials()
+    denials.events([denial(b"pipe:[7]"), denial(b"")])
+    assert "hint" not in memory.text
+
+
+@pytest.mark.parametrize(
+    ("log", "end"),
+    [
+        ("", ": see `supervise log --denied`\n"),
+        ("/a b/log", ": see `supervise log --denied '/a b/log'`\n"),
+        (None, " other kinds\n"),
+    ],
+)
+def test_summary_names_the_log_of_this_run(log: str | None, end: str) -> None:
+    """The log is where --audit put it; without one nothing is pointed to."""
+    memory = Memory()
+    denials = Denials(
+        memory,  # type: ignore[arg-type]
+        rule=lambda _: None,
+        call_name=lambda _: "openat",
+        hints=Hints(log=log),
+    )
+    denials.events([denial(b"/%d" % i) for i in range(LIVE + 1)])
+    denials.ended(END)
+    assert memory.text.endswith(end)
 
 
 def test_fault_is_told() -> None:
@@ -132,11 +187,12 @@ def test_json_lines() -> None:
         "a.yaml:31",
         "EACCES",
     )
+    assert (rows[0]["effect"], rows[0]["path2"]) == ("errno", "")
     assert rows[-2]["count"] == 2
     assert rows[-1] == {"count": 11, "event": "denied-more"}
 
 
-@given(st.binary(max_size=40), st.binary(max_size=20))
+@given(st.binary(max_size=40).map(lambda rest: b"/" + rest), st.binary(max_size=20))
 def test_no_byte_deceives(path: bytes, comm: bytes) -> None:
     """Whatever the path and the name are, there are three printable lines."""
     denials, memory = _denials()
@@ -146,24 +202,3 @@ def test_no_byte_deceives(path: bytes, comm: bytes) -> None:
     lines = memory.text.split("\n")
     assert len(lines) == 4
     assert all(line.isprintable() for line in lines)
-
-
-@given(st.binary(min_size=1, max_size=40).filter(lambda data: b"\0" not in data))
-def test_shell_word_names_the_same_bytes(data: bytes) -> None:
-    """Words without escapes mean their bytes to a POSIX shell; the others are marked."""
-    word = shell_word(data)
-    assert word.isprintable()
-    if not word.startswith("$'"):
-        assert shlex.split(word) == [data.decode()]
-
-
-@pytest.mark.parametrize("data", [b"a\xffb", b"it's", b"back\\slash", "x\u202ey".encode(), b"a\nb"])
-def test_escaped_words_are_what_bash_understands(data: bytes) -> None:
-    """The marked words come out of bash as the bytes that went in."""
-    command = ["bash", "-c", f"printf %s {shell_word(data)}"]
-    assert subprocess.run(command, capture_output=True, check=True).stdout == data
-
-
-def test_fix_for_programs() -> None:
-    """A program is asked about as a program."""
-    assert fix(denial(b"/bin/x", ops=128)).startswith("`supervise policy explain --exec /bin/x`")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 
 import pytest
 
-from supervisor.cli import find
+from supervisor.cli import find, quick
 from supervisor.cli.flags import allow_path, duration, setting
 from supervisor.cli.parser import (
     LEAVES,
@@ -14,6 +15,7 @@ from supervisor.cli.parser import (
     build,
     split_command,
 )
+from supervisor.cli.run import Options, _parse
 from supervisor.cli.texts import SHORT_HELP
 from supervisor.errors import UsageError
 
@@ -150,3 +152,39 @@ def test_full_help_names_every_flag_and_subcommand() -> None:
     for name in LEAVES:
         assert " ".join(name) in text
     assert "128+N" in text
+
+
+WORDS = ("-q", "--verbose", "-p", "--audit", "x", "log", "--", "-", "", "-qv", "--json", "-px")
+
+
+def _both(words: tuple[str, ...], *, named: bool) -> tuple[object, object]:
+    """What the short reader makes of a line, and what the parser makes of it."""
+    options = Options()
+    command = quick.read(words, options, named=named)
+    if command is None:
+        return None, None
+    try:
+        parsed = _parse(words, named=named)
+    except UsageError:
+        parsed = None
+    return (vars(options), command), parsed and (vars(parsed[0]), parsed[1])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_short_reader_agrees_with_the_parser(named: bool) -> None:
+    """Of lines of up to three words the short reader says the same as the parser, or nothing."""
+    answered = 0
+    for count in range(1, 4):
+        for words in itertools.product(WORDS, repeat=count):
+            if words[0].startswith("-"):
+                short, whole = _both(words, named=named)
+                assert short is None or short == whole, words
+                answered += short is not None
+    assert answered > 100
+
+
+@pytest.mark.parametrize("line", ["-q -- a", "-v a", "-p x -q a b", "--audit f --policy x -- log"])
+def test_short_reader_takes_what_is_common(line: str) -> None:
+    """The lines it is there for do not reach the parser."""
+    short, whole = _both(tuple(line.split()), named=False)
+    assert short == whole is not None

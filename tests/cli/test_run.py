@@ -11,8 +11,9 @@ from fakes_run import FakeSession, denial
 
 from supervisor.audit.reader import records, verify
 from supervisor.cli import COMMANDS, main
+from supervisor.cli.flags import WAIVABLE
 from supervisor.cli.parser import LEAVES, actions, build
-from supervisor.cli.run import Options
+from supervisor.cli.run import Options, degraded_bits
 from supervisor.cli.run import run as run_command
 from supervisor.errors import SessionError, SupervisorError, UsageError
 from supervisor.model import Status
@@ -219,19 +220,28 @@ def test_environment_follows_the_policy(tmp_path: Path, monkeypatch: pytest.Monk
     ("line", "code", "text"),
     [
         ("--nope -- cmd", 125, "--nope"),
-        ("--", 125, "no command"),
+        ("--", 125, "`supervise -h` tells more"),
         ("", 125, "no command"),
         ("-q log", 125, "`log` is a subcommand"),
-        ("-p no-such-policy -- cmd", 125, "no such policy"),
+        ("-p no-such-policy -- cmd", 125, "error: there is no policy called 'no-such-policy'\n"),
         ("--set a -- cmd", 125, "key=value"),
+        ("-p agentdev -- cmd", 125, "(did you mean 'agent-dev'?)"),
         ("--allow-degraded nonsense -- cmd", 125, "nonsense"),
+        ("--allow-degraded openat2 -- cmd", 125, "only landlock and wait-killable can"),
+        ("--polcy x -- cmd", 125, "did you mean `--policy`?"),
+        ("log --denied --jsn", 2, "did you mean `--json`?"),
         ("policy", 2, "subcommand is missing"),
         ("policy nonsense", 2, "policy nonsense"),
-        ("policy show nonsense", 2, "nonsense"),
+        ("policy lst", 2, "did you mean `list`?"),
+        ("policy show pythondev", 2, "(did you mean 'python-dev'?)"),
         ("policy check /no/such/file.yaml", 1, None),
         ("policy check agent-dev", 0, None),
         ("policy explain", 2, "--path and --exec"),
-        ("policy explain --path /etc/passwd --op fly", 2, "fly"),
+        ("policy explain --path /etc/passwd --op fly", 2, "'fly'"),
+        ("policy explain --path /etc/passwd --op read,fly", 2, "'fly'"),
+        ("policy explain --path /etc/passwd --op read,", 2, "''"),
+        ("policy explain --path /etc/passwd --op read,list", 0, None),
+        ("policy explain --path /etc/passwd --op read,write", 1, None),
         ("policy explain --path /etc/passwd", 0, None),
         ("policy explain --path /etc/shadow --op write", 1, None),
         ("policy explain --exec true", 0, None),
@@ -260,6 +270,36 @@ def test_exit_codes_of_main(
     else:
         assert err.startswith("supervise: ")
         assert text in err
+        assert err.count("error:") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("doctr", "supervise doctor"),
+        ("logs", "supervise log"),
+        ("explain", "supervise policy explain"),
+        ("help", "supervise --help"),
+        ("./doctr", ""),
+        ("frobnicate", ""),
+    ],
+)
+def test_mistyped_subcommand_is_recognised(
+    typed: str, meant: str, policy: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A program that is not found may have been meant as a command of ours."""
+    end = Status(exited=1, code=127, exec_err=2)
+    assert _run(f"-p {policy} -- {typed}", FakeSession(end=end)) == 127
+    err = capfd.readouterr().err
+    hint = f"  hint: did you mean `{meant}`?\n" if meant else ""
+    assert err == f"supervise: error: cannot run `{typed}`: not found\n{hint}"
+
+
+def test_waivable_facilities_exist() -> None:
+    """What --allow-degraded takes are facilities of the library, each with its own bit."""
+    bits = degraded_bits(WAIVABLE)
+    assert bits.bit_count() == len(WAIVABLE)
+    assert degraded_bits([]) == 0
 
 
 def test_bug_is_a_sentence(

@@ -58,10 +58,14 @@ def _loaded(*words: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("words", "allowed"),
-    [(("--", "true"), set()), (("-q", "--", "true"), {"argparse"})],
+    [
+        (("--", "true"), set()),
+        (("-q", "-p", "agent-dev", "--", "true"), set()),
+        (("--fail-on-deny", "--", "true"), {"argparse"}),
+    ],
 )
 def test_warm_start_is_light(words: tuple[str, ...], allowed: set[str]) -> None:
-    """With the policy in the cache no heavy module is loaded; without options no argparse."""
+    """With the policy in the cache no heavy module is loaded; and for simple lines no argparse."""
     _loaded(*words)
     found = _loaded(*words)
     assert found & HEAVY - allowed == set()

@@ -96,7 +96,8 @@ static int interrupted(int flags)
 	helper = fork();
 	if (helper == 0) {
 		usleep(400000);
-		fd = open("fifo", O_WRONLY | O_NONBLOCK);
+		fd = open("fifo", O_WRONLY);
+		usleep(2000000);	/* keep it: an opening that is tried again must meet us */
 		_exit(fd < 0);
 	}
 	sigaction(SIGALRM, &sa, NULL);
@@ -106,8 +107,8 @@ static int interrupted(int flags)
 	setitimer(ITIMER_REAL, &none, NULL);
 	printf("%s alarms=%s\n", fd < 0 ? strerrorname_np(err) : "opened",
 	       alarms == 1 ? "one" : alarms > 3 ? "several" : "odd");
-	if (fd < 0)
-		kill(helper, SIGKILL);
+	fflush(stdout);
+	kill(helper, SIGKILL);
 	waitpid(helper, NULL, 0);
 	return 0;
 }

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from live_world import POLICY, Supervised  # noqa: F401
 
 HERE = Path(__file__).parent
-COMMAND = [sys.executable, "-m", "supervisor"]
 ROOT_MARK = "root"
-
-# Everything below ${root}, and what programs need of the machine.
-POLICY = """\
-version: 1
-name: live
-files:
-  - {id: system, allow: [read, exec], paths: [/usr/**, /lib/**, /lib32/**, /lib64/**, /libx32/**,
-                                              /bin/**, /sbin/**, /etc/**]}
-  - {id: kernel, allow: read, paths: [/proc/**]}
-  - {id: devices, allow: [read, write], paths: [/dev/null, /dev/zero, /dev/ptmx, "/dev/pts/*", /dev/tty]}
-  - {id: streams, allow: read, paths: [/dev/fd, /dev/stdin, /dev/stdout, /dev/stderr, /]}
-  - {id: work, allow: all, paths: ["${root}/**"]}
-"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,123 +31,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a supervised command ended.
-
-    Attributes:
-        code: exit code of supervise.
-        out: stdout, bytes.
-        err: stderr, bytes.
-        events: records of the audit log, start and end included.
-    """
-
-    code: int
-    out: bytes
-    err: bytes
-    events: tuple[dict[str, Any], ...]
-
-    def lines(self) -> list[str]:
-        """Stdout as lines of text."""
-        return self.out.decode("utf-8", "surrogateescape").splitlines()
-
-    def denied(self) -> list[tuple[str, str]]:
-        """Call and path of every denial."""
-        return [
-            (event["action"].get("call", ""), event["action"].get("path", ""))
-            for event in self.events
-            if event["decision"] == "deny"
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Supervised:
-    """Runs commands under a policy; call it.
-
-    Attributes:
-        root: the private workspace, which the default policy allows.
-        home: an empty home folder; logs and the cache lie below it.
-    """
-
-    root: Path
-    home: Path
-
-    def environ(self, extra: dict[str, str] | None = None) -> dict[str, str]:
-        """A login's environment with a home of its own."""
-        path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-        base = {"PATH": path, "HOME": str(self.home), "LC_ALL": "C.UTF-8"}
-        return {**base, **(extra or {})}
-
-    def words(self, policy: str | None = None, *options: str) -> list[str]:
-        """Our own part of the command line, ``--`` included.
-
-        Args:
-            policy: text of a policy (default: the one above), or ``pack:NAME``.
-            options: further options.
-        """
-        if policy is not None and policy.startswith("pack:"):
-            chosen = ["-p", policy.removeprefix("pack:")]
-        else:
-            file = self.home / "policy.yaml"
-            file.write_text(POLICY if policy is None else policy)
-            chosen = ["-p", str(file)]
-            if "${root}" in file.read_text():
-                chosen += ["--set", f"root={self.root}"]
-        return [*COMMAND, *chosen, *options, "--"]
-
-    def __call__(  # noqa: PLR0913
-        self,
-        argv: Sequence[str | Path],
-        policy: str | None = None,
-        *options: str,
-        cwd: Path | None = None,
-        env: dict[str, str] | None = None,
-        stdin: bytes = b"",
-        timeout: float = 60,
-    ) -> Result:
-        """Run a command to its end.
-
-        Args:
-            argv: the command.
-            policy: see words.
-            options: further options of ours.
-            cwd: where to start; the workspace.
-            env: changes to the environment.
-            stdin: what it reads.
-            timeout: seconds until the test fails.
-        """
-        log = self.home / f"audit-{len(list(self.home.glob('audit-*')))}.log"
-        words = self.words(policy, "--audit", str(log), *options)
-        done = subprocess.run(
-            [*words, *map(str, argv)],
-            cwd=cwd or self.root,
-            env=self.environ(env),
-            input=stdin,
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
-        events: list[dict[str, Any]] = []
-        if log.exists():
-            events = [json.loads(line) for line in log.read_text().splitlines()]
-        return Result(done.returncode, done.stdout, done.stderr, tuple(events))
-
-    def natively(
-        self, argv: Sequence[str | Path], *, cwd: Path | None = None, timeout: float = 60
-    ) -> Result:
-        """Run the same command without us."""
-        done = subprocess.run(
-            [str(word) for word in argv],
-            cwd=cwd or self.root,
-            env=self.environ(),
-            input=b"",
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
-        return Result(done.returncode, done.stdout, done.stderr, ())
 
 
 @pytest.fixture

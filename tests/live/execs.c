@@ -41,7 +41,7 @@ static int show(int argc, char **argv)
 	int i, fds = 0;
 
 	for (i = 0; i < argc; i++)
-		printf("[%.60s]", argv[i]);
+		printf("[%.200s]", argv[i]);
 	printf("\nMARK=%s\n", getenv("MARK") ? getenv("MARK") : "");
 	printf("cwd=%s\n", getcwd(here, sizeof(here)) ? here : "?");
 	while (d && (e = readdir(d)))

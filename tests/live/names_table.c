@@ -12,10 +12,12 @@
 
 static char n255[256], n256[257], p4095[4096], p4096[4097];
 static mode_t mask;
+static int here;
 static bool times;
 
 static void standard(void)
 {
+	fchmod(here, 0755);
 	empty_folder(".");
 	chmod("..", 0755);
 	umask(0);
@@ -49,11 +51,14 @@ static const char *const names[] = {
 static void show(const char *call, const char *object, long rc, int err)
 {
 	const int more = (int)strlen(object) > 40 ? (int)strlen(object) : 0;
+	struct stat st;
 
 	printf("%s\t%.40s", call, *object ? object : "(empty)");
 	if (more)
 		printf("~%d", more);
-	printf("\t%s", rc < 0 ? err_name(err) : "ok");
+	fstat(here, &st);
+	printf("\t%s .:%o:%u.%u", rc < 0 ? err_name(err) : "ok", st.st_mode, st.st_uid, st.st_gid);
+	fchmod(here, 0755);
 	chmod("shut", 0755);
 	list_folder(".", times);
 	printf("\n");
@@ -298,6 +303,7 @@ int main(int argc, char **argv)
 
 	if (argc != 4 || chdir(argv[1]) < 0 || chdir("w") < 0)
 		die("start");
+	here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	memset(n255, 'n', 255);
 	memset(n256, 'n', 256);
 	for (i = 0; i < 4092; i += 2)

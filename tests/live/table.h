@@ -4,6 +4,7 @@
 #ifndef TABLE_H
 #define TABLE_H
 
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

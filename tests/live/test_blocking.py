@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Supervised
+from live_world import Supervised
 from processes import children, wait_until
 
 Put = Callable[..., Path]
@@ -101,3 +101,21 @@ def test_waiting_open_meets_the_world_outside(supervised: Supervised, program: P
     finally:
         process.kill()
         process.communicate()
+
+
+def test_openings_that_could_wait_keep_their_number(supervised: Supervised) -> None:
+    """A pipe opened by name gives a descriptor of its own, always: an answer that was
+    disturbed on its way would be 0, the caller's stdin.
+    """
+    script = (
+        "import os\n"
+        "wrong = 0\n"
+        "for _ in range(3000):\n"
+        "    r, w = os.pipe()\n"
+        "    a = os.open(f'/proc/self/fd/{w}', os.O_WRONLY)\n"
+        "    b = os.open(f'/dev/fd/{r}', os.O_RDONLY)\n"
+        "    wrong += (a, b) != (w + 1, w + 2)\n"
+        "    for fd in {r, w, a, b} - {0}: os.close(fd)\n"
+        "print(wrong)\n"
+    )
+    assert supervised(["python3", "-c", script], None, "-q").out == b"0\n"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import POLICY, Supervised
+from live_world import POLICY, Supervised
 
 Put = Callable[..., Path]
 EMPTY_PATH = "0x1000"
@@ -101,9 +101,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("ruled", [False, True], ids=["plain", "argv-rule"])
-def test_starting_programs_is_as_natively(
-    supervised: Supervised, scene: Path, ruled: bool
-) -> None:
+def test_starting_programs_is_as_natively(supervised: Supervised, scene: Path, ruled: bool) -> None:
     """Output and exit code are equal, whether or not a rule looks at the arguments."""
     policy = rules("id: never, deny: execs, argv: [never]") if ruled else None
     wrong = []
@@ -212,7 +210,9 @@ def test_steered_reading(supervised: Supervised) -> None:
     """A file is read elsewhere; other files, and writing, are as they were."""
     (supervised.root / "hosts").write_text("ours\n")
     policy = steered('id: resolv, steer: [read], paths: [/etc/hosts], to: "${root}/hosts"')
-    done = supervised(["sh", "-c", "cat /etc/hosts; echo x >> /etc/hosts; head -c1 /etc/passwd"], policy)
+    done = supervised(
+        ["sh", "-c", "cat /etc/hosts; echo x >> /etc/hosts; head -c1 /etc/passwd"], policy
+    )
     assert done.out == b"ours\nr"
     assert (supervised.root / "hosts").read_text() == "ours\n"
 

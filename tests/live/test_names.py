@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import Supervised
+from live_world import Supervised
 
 ACL = "system.posix_acl_default"
 PARTS = [
@@ -49,7 +49,7 @@ def test_names_behave_as_natively(
     supervised: Supervised, program: Callable[..., Path], part: str, umask: str, acl: bool
 ) -> None:
     """Errno, modes, owners, links and times are equal line by line, under any umask."""
-    table = program("names_table", "-D_GNU_SOURCE")
+    table = program("names_table")
     twins = supervised.root / "native", supervised.root / "supervised"
     for twin in twins:
         (twin / "w").mkdir(parents=True)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import Supervised
+from live_world import Supervised
 
 O_NOFOLLOW = 0o400000
 TWO_FAULTS = {"4096 bytes", "no pointer"}
@@ -47,11 +47,9 @@ def excuse(native: list[str], ours: list[str]) -> str:
 
 
 @pytest.mark.timeout(240)
-def test_open_behaves_as_natively(
-    supervised: Supervised, program: Callable[..., Path]
-) -> None:
+def test_open_behaves_as_natively(supervised: Supervised, program: Callable[..., Path]) -> None:
     """Result, type, mode, flags and what is left behind are equal line by line."""
-    table = program("open_table", "-D_GNU_SOURCE")
+    table = program("open_table")
     twins = supervised.root / "native", supervised.root / "supervised"
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(supervised.natively, [table, twins[0]], timeout=200)

@@ -32,7 +32,7 @@ INCLUDES = {
     "event": {*TOP, "base"},
     "filter": {*TOP, "base"},
     "life": {*TOP, "base"},
-    "syscalls": TOP,
+    "syscalls": {*TOP, "facility.h"},  # the numbers of facilities
     "decode": {*TOP, "base", "syscalls/table.h"},
     "effect": {*TOP, "base", "decode/tracee.h"},
     "broker": {*TOP, "base", "decode", "effect", "event", "match", "policy", "syscalls"},

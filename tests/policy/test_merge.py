@@ -77,7 +77,7 @@ def test_missing_files(tmp_path: Path, context: Context) -> None:
     assert f"{tmp_path}/nope.yaml: error: cannot be read: No such file or directory" in text
     assert f"{path}:2:11: error: 'nope.yaml' cannot be extended" in text
     assert "there is no pack 'base/system-raed' (did you mean 'base/system-read'?)" in text
-    assert "agent-dve: error: there is no such policy (did you mean 'agent-dev'?)" in text
+    assert "\nerror: there is no policy called 'agent-dve' (did you mean 'agent-dev'?)\n" in text
 
 
 def test_problems_of_all_files(tmp_path: Path, context: Context) -> None:

@@ -85,6 +85,10 @@ class FakeSession:
         self.end.tasks = self.tasks
         return self.end
 
+    def rule(self, index: int) -> tuple[str, str]:
+        """Name any rule after its number."""
+        return (f"rule-{index}", "fake.yaml:1") if index >= 0 else ("", "")
+
     def kill(self, sig: int = 0) -> None:
         """Note the call; 0 and signals that are not ignored end the script."""
         self.calls.append(("kill", sig))
