@@ -22,7 +22,8 @@ CWARN := -std=gnu11 -D_GNU_SOURCE= -Wall -Wextra -Werror -Wshadow -Wconversion -
 NATIVE := $(shell find native -name '*.c' -o -name '*.h' -o -name '*.def')
 SOURCES := $(filter %.c,$(NATIVE))
 
-.PHONY: help run build test lint types native-test asan tsan fuzz aarch64 bench docs wheel clean
+.PHONY: help run build test lint types native-test asan tsan fuzz aarch64 bench docs \
+	generated wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | \
@@ -95,6 +96,11 @@ docs: $(VENV)/.built ## print the man page from the parser, so that it cannot go
 	@mkdir -p $(OUT)
 	$(VENV)/bin/supervise completion man > $(OUT)/supervise.1
 	@if command -v man >/dev/null; then MANWIDTH=80 man --warnings -l $(OUT)/supervise.1 >/dev/null; fi
+
+generated: $(VENV)/.built ## write docs/syscalls.md, docs/cli.md and the kept man page again
+	$(PY) -m supervisor.cli.reference docs/syscalls.md
+	$(PY) -m supervisor.cli.man docs/cli.md
+	$(PY) -m supervisor.cli.man docs/man/supervise.1
 
 wheel: $(VENV)/.dev ## sdist and wheel in dist/
 	$(PY) -m build

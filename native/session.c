@@ -217,6 +217,9 @@ int sv_spawn(sv_session *s, const struct sv_start *start, struct sv_err *err)
 	if (!s->sh.ring)
 		return -ENOMEM;
 	rc = protect_self(err);
+	/* capabilities of our own program file are ours alone: execve drops them */
+	if (rc == 0)
+		atomic_store(&s->sh.creds_changed, geteuid() != 0 && sv_creds_privileged());
 	if (rc == 0)
 		rc = take_signals(s, &mask, err);
 	if (rc == 0)
@@ -363,11 +366,13 @@ void sv_close(sv_session *s)
 
 	if (!s)
 		return;
+	/* the tree first, so that nothing of it goes on unrecorded; the workers
+	 * before what they hand calls to */
+	end_tree(s);
 	if (s->sh.ring)
 		sv_ring_close(s->sh.ring);
-	end_tree(s);
-	sv_side_stop(s->sh.side);
 	sv_loop_stop(s->loop);
+	sv_side_stop(s->sh.side);
 	if (s->sh.tracer)
 		sv_tracer_stop(s->sh.tracer);
 	if (s->sh.ring)

@@ -1,11 +1,16 @@
 /* meta.c - metadata that changes: chmod chown utimes truncate.
  *
  * The object is pinned and changed through that descriptor, never by name. */
+#include "broker/terminal.h"
 #include "broker/work.h"
+
+#include "base/fd.h"
+#include "effect/respond.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -72,6 +77,10 @@ static bool judge(struct sv_work *w, uint32_t ops)
 		sv_refuse(w);
 		return false;
 	}
+	if (!w->sh->observe && sv_foreign_terminal(w, &w->place[0])) {
+		sv_refuse_why(w, EACCES, "the terminal of a program outside the tree");
+		return false;
+	}
 	return sv_still_valid(&w->t) == 0;
 }
 
@@ -126,10 +135,53 @@ void sv_do_utime(struct sv_work *w)
 	sv_give_result(w, rc < 0 ? -errno : 0);
 }
 
+struct slow_truncate {
+	int listener;
+	int fd;			/* owned, O_PATH */
+	uint64_t id;
+	int64_t length;
+};
+
+static void slow_truncate_run(void *arg)
+{
+	struct slow_truncate *j = arg;
+	char self[32];
+	int rc;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", j->fd);
+	rc = truncate(self, j->length) < 0 ? errno : 0;
+	if (!sv_side_claim())
+		rc = -1;
+	if (rc > 0)
+		sv_answer_errno(j->listener, j->id, rc);
+	else if (rc == 0)
+		sv_answer_value(j->listener, j->id, 0);
+	close(j->fd);
+	free(j);
+}
+
+/* Somebody holds a lease: breaking it may take 45 s, and not of a worker. */
+static void truncate_slowly(struct sv_work *w)
+{
+	struct slow_truncate *j = w->switched ? NULL : calloc(1, sizeof(*j));
+
+	if (!j)
+		return sv_fail_call(w, EAGAIN);
+	*j = (struct slow_truncate){ .listener = w->sh->listener, .id = w->call.id,
+				     .fd = take_fd(&w->place[0].fd), .length = w->in.length };
+	sv_tell(w, SV_EFFECT_BROKER, 0, (struct sv_str){ NULL, 0 });
+	if (sv_side_run(w->sh->side, &w->call, slow_truncate_run, j) < 0) {
+		close(j->fd);
+		free(j);
+		sv_answer_errno(w->sh->listener, w->call.id, ENFILE);
+	}
+}
+
 void sv_do_truncate(struct sv_work *w)
 {
 	const struct sv_place *p = &w->place[0];
-	char self[32];
+	cleanup_fd int fd = -1;
+	char n[16];
 
 	if (w->in.length < 0)
 		return sv_fail_call(w, EINVAL);
@@ -139,6 +191,11 @@ void sv_do_truncate(struct sv_work *w)
 		return sv_fail_call(w, EISDIR);
 	if (!S_ISREG(p->st.st_mode))
 		return sv_fail_call(w, EINVAL);
-	self_name(p, self, sizeof(self));
-	sv_give_result(w, truncate(self, w->in.length) < 0 ? -errno : 0);
+	snprintf(n, sizeof(n), "%d", p->fd);
+	fd = openat(w->paths.self_fd, n, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == EAGAIN)
+		return truncate_slowly(w);
+	if (fd < 0)
+		return sv_fail_call(w, errno);
+	sv_give_result(w, ftruncate(fd, w->in.length) < 0 ? -errno : 0);
 }

@@ -87,3 +87,12 @@ void sv_do_sendto(struct sv_work *w)
 	name_address(w, w->call.args[4], (uint32_t)w->call.args[5]);
 	refuse(w);
 }
+
+/* Notified for high options only; of IP and IPv6 they are the tables of the
+ * packet filter, which root may replace for the whole machine. */
+void sv_do_setsockopt(struct sv_work *w)
+{
+	if (w->in.which != IPPROTO_IP && w->in.which != IPPROTO_IPV6)
+		return sv_let_go(w);
+	sv_refuse_why(w, EPERM, "the packet filter belongs to the machine");
+}

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "broker/reopen.h"
+#include "broker/terminal.h"
 #include "decode/openhow.h"
 
 #include <errno.h>
@@ -49,15 +50,18 @@ static bool given_terminal(const struct sv_place *p, uint64_t flags)
 	       (have == O_RDWR || have == (int)(flags & O_ACCMODE));
 }
 
+static const char foreign_terminal[] = "the terminal of a program outside the tree";
+
 static void open_existing(struct sv_work *w)
 {
 	struct sv_place *p = &w->place[0];
+	const bool given = given_terminal(p, w->in.flags);
 	uint32_t ops = sv_open_ops(w->in.flags);
 	int err;
 
 	if (S_ISDIR(p->st.st_mode) && ops & SV_OP_READ)
 		ops = (ops & ~(uint32_t)SV_OP_READ) | SV_OP_LIST;
-	if (p->held || given_terminal(p, w->in.flags)) {
+	if (p->held || given) {
 		w->ops |= ops;
 		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	} else if (!sv_decide_call(w, ops, p)) {
@@ -70,6 +74,8 @@ static void open_existing(struct sv_work *w)
 	err = object_errno(w, p);
 	if (err)
 		sv_fail_call(w, err);
+	else if (!given && !w->sh->observe && sv_foreign_terminal(w, p))
+		sv_refuse_why(w, EACCES, foreign_terminal);
 	else
 		sv_reopen_and_give(w, p, w->in.flags);
 }

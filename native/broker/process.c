@@ -55,3 +55,13 @@ void sv_do_creds(struct sv_work *w)
 	sv_let_go(w);
 }
 
+
+/* Notified for TIOCSCTTY only. With an argument it takes the terminal away from
+ * the session that has it, which root may do. */
+void sv_do_ioctl(struct sv_work *w)
+{
+	if (w->call.args[2] == 0)
+		sv_let_go(w);
+	else
+		sv_refuse_why(w, EPERM, "would take a terminal from another session");
+}

@@ -105,6 +105,16 @@ static void judge_and_move(struct sv_work *w)
 		sv_give_result(w, rc);
 }
 
+/* "." and ".." cannot be moved, nor replaced. */
+static int dots_errno(const struct sv_work *w)
+{
+	if (sv_place_is_dots(&w->place[0]))
+		return EBUSY;
+	if (sv_place_is_dots(&w->place[1]))
+		return w->in.flags & NOREPLACE ? EEXIST : EBUSY;
+	return 0;
+}
+
 void sv_do_rename(struct sv_work *w)
 {
 	const bool swap = w->in.flags & EXCHANGE;
@@ -116,10 +126,8 @@ void sv_do_rename(struct sv_work *w)
 		return sv_refuse_why(w, EPERM, "a whiteout is a device node");
 	if (!pin_both(w))
 		return;
-	if (sv_place_is_dots(&w->place[0]))
-		return sv_fail_call(w, EBUSY);
-	if (sv_place_is_dots(&w->place[1]))
-		return sv_fail_call(w, w->in.flags & NOREPLACE ? EEXIST : EBUSY);
+	if (dots_errno(w))
+		return sv_fail_call(w, dots_errno(w));
 	if (!allowed(w, SV_OP_RENAME, &w->place[0]) || !allowed(w, SV_OP_RENAME, &w->place[1]))
 		return;
 	/* what stands at the new name is gone afterwards */

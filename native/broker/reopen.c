@@ -2,6 +2,7 @@
 #include "broker/reopen.h"
 
 #include "base/fd.h"
+#include "broker/terminal.h"
 #include "effect/creds.h"
 #include "effect/respond.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-enum { MAJOR_MEM = 1, MAJOR_TTY = 5, MINOR_TTY = 0, MAJOR_PTS = 136, MAJOR_PTS_LAST = 143 };
+enum { MAJOR_MEM = 1, MAJOR_TTY = 5, MINOR_TTY = 0 };
 
 /* Names were settled when the object was pinned, so flags about names go; a
  * terminal never becomes the supervisor's. */
@@ -101,28 +102,6 @@ static void give_slowly(struct sv_work *w, struct sv_place *p, uint64_t flags)
 	}
 }
 
-/* /dev/tty means the terminal of whoever opens it: give the target's own. */
-static int open_tty(const struct sv_work *w, uint64_t flags)
-{
-	int tty = 0, own = 0, got;
-	pid_t session, own_session;
-	char name[32];
-
-	if (sv_tracee_tty(w->paths.proc_fd, w->call.tid, &tty, &session) < 0 || tty == 0)
-		return -ENXIO;
-	if (sv_tracee_tty(w->paths.proc_fd, w->sh->self, &own, &own_session) == 0 && own == tty) {
-		got = open("/dev/tty", open_flags(flags));
-		return got < 0 ? -errno : got;
-	}
-	/* proc(5): minor in bits 31-20 and 7-0, major in 15-8 */
-	if (((tty >> 8) & 0xff) < MAJOR_PTS || ((tty >> 8) & 0xff) > MAJOR_PTS_LAST)
-		return -ENXIO;
-	snprintf(name, sizeof(name), "/dev/pts/%d",
-		 (((tty >> 8) & 0xff) - MAJOR_PTS) * 256 + (tty & 0xff) + ((tty >> 12) & 0xfff00));
-	got = open(name, open_flags(flags));
-	return got < 0 ? -errno : got;
-}
-
 /* A lease on a file makes its open wait, up to 45 s, for a program that may be the
  * tree's own: -EAGAIN instead. The flag is taken off again. */
 static int reopen_at_once(int self_fd, int fd, uint64_t flags)
@@ -143,7 +122,7 @@ void sv_reopen_and_give(struct sv_work *w, struct sv_place *p, uint64_t flags)
 	int got;
 
 	if (S_ISCHR(p->st.st_mode) && p->st.st_rdev == makedev(MAJOR_TTY, MINOR_TTY))
-		got = open_tty(w, flags);
+		got = sv_open_own_tty(w, open_flags(flags));
 	else if (may_block(p, flags))
 		return give_slowly(w, p, flags);
 	else if (flags & O_TRUNC && sv_still_valid(&w->t) < 0)

@@ -184,32 +184,29 @@ void sv_steer_open(struct sv_work *w, struct sv_place *place)
 	sv_reopen_and_give(w, there, w->in.flags);
 }
 
-/* mkdir -p of an absolute path, as the user who started us. */
-static int open_tree(const char *path)
+/* Destinations are walked without following links: a link that a run left
+ * there must not lead the next one elsewhere. */
+static int open_tree(char *path)
 {
-	char copy[SV_PATH_MAX];
-	char *p;
+	cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *last;
+	size_t n = strlen(path);
 
-	if (strlen(path) >= sizeof(copy))
+	if (root < 0)
+		return -errno;
+	if (n + 3 > SV_PATH_MAX)
 		return -ENAMETOOLONG;
-	strcpy(copy, path);
-	for (p = copy + 1; *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = 0;
-		mkdir(copy, 0777);
-		*p = '/';
-	}
-	mkdir(copy, 0777);
-	int fd = open(copy, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	strcpy(path + n, "/.");
+	n = (size_t)make_parents(root, path + 1, &last);
+	path[strlen(path) - 2] = 0;
+	return (int)n;
 }
 
 static int open_folder_of(const char *path, struct sv_dest *dest)
 {
+	cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	const char *last = strrchr(path, '/');
 	char dir[SV_PATH_MAX];
-	int fd;
 
 	if (!last || !last[1] || strlen(last + 1) >= sizeof(dest->name) ||
 	    (size_t)(last - path) >= sizeof(dir))
@@ -217,8 +214,8 @@ static int open_folder_of(const char *path, struct sv_dest *dest)
 	memcpy(dir, path, (size_t)(last - path));
 	dir[last - path] = 0;
 	strcpy(dest->name, last + 1);
-	fd = open(dir[0] ? dir : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return root < 0 ? -errno : open_inside(root, dir[0] ? dir + 1 : ".",
+					       O_PATH | O_DIRECTORY, 0);
 }
 
 int sv_dest_open_all(struct sv_shared *sh, struct sv_err *err)
@@ -247,7 +244,9 @@ int sv_dest_open_all(struct sv_shared *sh, struct sv_err *err)
 		if (sh->dest[i].fd < 0)
 			return sv_fail(err, -sh->dest[i].fd, "steer", "rule %.*s steers to %s: %s",
 				       (int)r->id.n, (const char *)r->id.p, path,
-				       strerror(-sh->dest[i].fd));
+				       sh->dest[i].fd == -ELOOP ?
+					       "a symbolic link lies on the way: name the true folder" :
+					       strerror(-sh->dest[i].fd));
 	}
 	return 0;
 }

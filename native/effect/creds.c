@@ -44,6 +44,11 @@ int sv_creds_init(struct sv_err *err)
 	return 0;
 }
 
+bool sv_creds_privileged(void)
+{
+	return own.caps != 0;
+}
+
 static bool same_groups(const struct sv_creds *c)
 {
 	return c->ngroups == own.ngroups &&

@@ -10,6 +10,8 @@
 
 /* Remember the supervisor's own identity; call once before threads exist. */
 int sv_creds_init(struct sv_err *err);
+/* Does the supervisor hold capabilities at all? */
+bool sv_creds_privileged(void);
 /* Take the identity on, in this thread. 0, or -errno: then nothing may be done
  * for the target. *switched = sv_creds_leave() is due. */
 int sv_creds_enter(const struct sv_creds *c, bool *switched);

@@ -30,6 +30,7 @@ enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
 #define N(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
 #define X(n, e, why) { __NR_##n, #n, why, SV_CLASS_REFUSE, SV_HOW_none, e, 0, { 0 } },
 #define S(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_signal, 0, 0, { SV_ROLE_PID } },
+#define T(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_##h, 0, 0, r },
 #define V(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_##h, 0, 0, r },
 #define B(n, h, p, r, why) { __NR_##n, #n, why, SV_CLASS_BROKER, SV_HOW_##h, 0, p, r },
 
@@ -65,6 +66,12 @@ static const struct sv_when whens[] = {
 	{ __NR_sendto, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
 	{ __NR_sendmsg, 2, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
 	{ __NR_sendmmsg, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
+	/* TIOCSCTTY with its argument: takes a terminal from another session */
+	{ __NR_ioctl, 1, WORD, 0x540e, SV_CLASS_BROKER, 0 },
+	/* options from 64 on: of IP and IPv6 those are the packet filter's */
+	{ __NR_setsockopt, 2, 0xfffffffeULL, 64, SV_CLASS_BROKER, 0 },
+	{ __NR_setsockopt, 2, 0xffffffe0ULL, 96, SV_CLASS_BROKER, 0 },
+	{ __NR_setsockopt, 2, 0xffffff80ULL, 128, SV_CLASS_BROKER, 0 },
 	/* pid 0 is the caller itself */
 	SELF_ALLOWED(prlimit64), SELF_ALLOWED(sched_setaffinity), SELF_ALLOWED(sched_setscheduler),
 	SELF_ALLOWED(sched_setparam), SELF_ALLOWED(sched_setattr), SELF_ALLOWED(move_pages),

@@ -177,7 +177,7 @@ def _continue(fd: int, path: str) -> tuple[LogFile, int]:
 
 
 def _move_tail(fd: int, path: str, start: int, size: int) -> None:
-    side = os.open(path + ".torn", os.O_WRONLY | os.O_CREAT | _FLAGS, 0o600)
+    side = os.open(path + ".torn", os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | _FLAGS, 0o600)
     try:
         tail = os.pread(fd, size, start) + b"\n"
         if os.write(side, tail) != len(tail):

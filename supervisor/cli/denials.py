@@ -135,7 +135,8 @@ class Denials:
             why = f"{escape(rule.id.encode())} ({escape(rule.src.encode())})"
             why += f": {escape(rule.say.encode())}" if rule.say else ""
         hint = ""
-        if event.path.startswith(b"/"):  # what has no path cannot be asked about
+        # What has no path cannot be asked about; what protects us is not only in the policies.
+        if event.path.startswith(b"/") and not (rule and rule.src == "built-in"):
             hint = f"  {paint('cyan', 'hint:')} {self._hints.fix(event)}\n"
         return f"{first}  rule  {why}\n{hint}"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from supervisor.errors import SupervisorError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +81,10 @@ class Lookup:
         from supervisor import native
 
         for path in (event.path, event.path2):
-            found = native.decide(self._blob, event.ops, path, tmp=NO_TMP)
+            try:
+                found = native.decide(self._blob, event.ops, path, tmp=NO_TMP)
+            except SupervisorError:  # a hint is not worth a run
+                continue
             if (found.action, found.rule) == (event.action, event.rule):
                 return path
         return event.path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from supervisor import __version__
 from supervisor.errors import SupervisorError
@@ -54,7 +55,8 @@ class Request:
         self.inline = self._allow(allow)
         self.names = tuple(policies) or self._defaults()
         self.folder = cache.folder_of(self.environ, self.context.home)
-        self.protected = (*_protected(self.folder, self.state), *protect)
+        config = packs.config_folder(self.environ, self.context.home)
+        self.protected = (*_protected(self.folder, self.state, config), *protect)
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Request:
@@ -167,15 +169,28 @@ class Request:
             raise SupervisorError(f"{OWN_FILE} was changed while it was read")
 
 
-def _protected(folder: bytes, state: bytes) -> tuple[Protected, ...]:
+def _protected(folder: bytes, state: bytes, config: bytes) -> tuple[Protected, ...]:
     """Our own code and policies cannot be changed, our records not even be seen."""
     package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     found = [
         (os.fsencode(package), True, False),
         (os.path.realpath(os.fsencode(packs.packs_folder())), True, False),
+        *_interpreter(),
     ]
     if folder:
         found.append((folder, True, False))
+    if config:
+        found.append((config, True, False))
     if state:
         found.append((state, True, True))
     return tuple(found)
+
+
+def _interpreter() -> list[Protected]:
+    """What the next start of ours runs before any policy: Python and the modules beside us."""
+    found: set[Protected] = {(os.path.realpath(os.fsencode(sys.argv[0])), False, False)}
+    for prefix in {sys.prefix, sys.base_prefix} - {"/usr", "/usr/local", "/"}:
+        root = os.path.realpath(os.fsencode(prefix))
+        found.add((os.path.join(root, b"pyvenv.cfg"), False, False))
+        found.update((os.path.join(root, name), True, False) for name in (b"bin", b"lib", b"lib64"))
+    return sorted(found)

@@ -26,6 +26,8 @@ FLOOR_EXEC = 1
 _EACCES = 13
 _SELF = "supervise.self"
 _SELF_SAY = "supervise keeps its own code, policies and records out of reach"
+_ROOT_SAY = "the folder itself stays where it is; what lies in it may change"
+_BELOW = b"/**"
 
 Protected = tuple[bytes, bool, bool]
 """A path to protect: (absolute true path, is it a folder, hide it altogether)."""
@@ -83,6 +85,7 @@ def compile_policy(
     """
     parts = _Parts()
     parts.protect(protected)
+    parts.keep_roots(_roots(policy))
     for rule in policy.files:
         parts.file_rule(rule)
     for entry in policy.execs:
@@ -126,6 +129,27 @@ class _Parts:
                 literal = patterns.escape(path.rstrip(b"/"))
                 pattern = literal + b"/**" if is_dir else literal or b"/"
                 self.paths.append((index, MATCH, pattern))
+
+    def keep_roots(self, roots: Sequence[bytes]) -> None:
+        """Deny moving or removing folders whose names the next start goes by."""
+        if not roots:
+            return
+        index = len(self.rules)
+        ops = schema.DELETE | schema.RENAME
+        self.rules.append(
+            Rule(
+                f"{_SELF}.root",
+                KIND_FILES,
+                schema.DENY,
+                ops,
+                _EACCES,
+                _ROOT_SAY,
+                "built-in",
+                0,
+                None,
+            )
+        )
+        self.paths.extend((index, MATCH, pattern) for pattern in roots)
 
     def file_rule(self, rule: FileRule) -> None:
         index = len(self.rules)
@@ -180,6 +204,26 @@ def _src(rule: FileRule | ExecRule) -> str:
     line = f":{rule.source.line}"
     name = rule.source.file.encode("utf-8", "backslashreplace")
     return name[-(schema.MAX_SRC - len(line)) :].decode("utf-8", "ignore") + line
+
+
+def _roots(policy: Policy) -> list[bytes]:
+    """Return patterns of the folders that must stay what they are.
+
+    ``/ws/**`` matches ``/ws`` too; a target that put a link there would give the next
+    run, started by the same name, whatever the link leads to. A folder inside another
+    free one is no such name. The same goes for where calls are steered to.
+    """
+    free = {
+        pattern[: -len(_BELOW)]
+        for rule in policy.files
+        if rule.action == schema.ALLOW and rule.ops & (schema.DELETE | schema.RENAME)
+        for pattern in rule.patterns
+        if pattern.endswith(_BELOW) and not pattern.startswith(b"**")
+    } - {b""}
+    folders = {patterns.literal_folder(root + _BELOW): root for root in free}
+    roots = {root for folder, root in folders.items() if not _inside_any(folder, set(folders))}
+    roots |= {patterns.escape(rule.dest) for rule in policy.files if rule.dest_kind and rule.dest}
+    return sorted(roots)
 
 
 def _floor(policy: Policy) -> tuple[tuple[bytes, int], ...]:

@@ -75,11 +75,19 @@ def default_names(environ: Mapping[bytes, bytes], home: bytes) -> tuple[str, ...
     names = tuple(name for name in asked.split(":") if name)
     if names:
         return names
+    folder = config_folder(environ, home)
+    own = os.path.join(folder, b"policy.yaml")
+    return (os.fsdecode(own),) if folder and os.path.isfile(own) else (DEFAULT_PACK,)
+
+
+def config_folder(environ: Mapping[bytes, bytes], home: bytes) -> bytes:
+    """Return the true path of the user's configuration folder of ours; b"" = none.
+
+    Args:
+        environ: The environment.
+        home: The home folder, or b"".
+    """
     config = environ.get(b"XDG_CONFIG_HOME", b"")
     if not config.startswith(b"/"):
         config = os.path.join(home, b".config") if home else b""
-    if config:
-        own = os.path.join(config, b"supervise", b"policy.yaml")
-        if os.path.isfile(own):
-            return (os.fsdecode(own),)
-    return (DEFAULT_PACK,)
+    return os.path.realpath(os.path.join(config, b"supervise")) if config else b""

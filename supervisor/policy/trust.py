@@ -25,10 +25,10 @@ def state_folder(environ: Mapping[bytes, bytes], home: bytes) -> bytes:
     """Return ``supervise`` below ``$XDG_STATE_HOME`` or ``~/.local/state``; b"" = none."""
     base = environ.get(b"XDG_STATE_HOME", b"")
     if base.startswith(b"/"):
-        return os.path.join(os.path.realpath(base), b"supervise")
+        return os.path.realpath(os.path.join(base, b"supervise"))
     if not home:
         return b""
-    return os.path.join(os.path.realpath(home), b".local", b"state", b"supervise")
+    return os.path.realpath(os.path.join(home, b".local", b"state", b"supervise"))
 
 
 def is_trusted(folder: bytes, path: bytes, sha256: str) -> bool:

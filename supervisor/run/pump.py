@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from supervisor.errors import SessionError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +29,8 @@ TICK_MS = 50
 """Longest wait for events, in milliseconds."""
 _STATUS_S = 0.05
 _GRACE_S = 2.0
-_DRAIN_S = 5.0
+_DRAIN_S = 30.0
+_KILL_MS = 2
 _SIGTERM = 15
 
 
@@ -85,16 +88,16 @@ class Pump:
         return not (self._wait_all and status.tasks and not status.halted)
 
     def _drain(self) -> Status:
-        status = self._session.status()
-        if status.tasks:
-            self._session.kill(0)
+        """End what is left, again and again: what forks while it is ended must go too."""
         give_up = self._clock() + _DRAIN_S
         while True:
-            wait = TICK_MS if status.tasks else 0
-            moved = self._move(wait)
             status = self._session.status()
-            if not moved and (not status.tasks or self._clock() >= give_up):
+            if status.tasks:
+                self._session.kill(0)
+            if not self._move(_KILL_MS if status.tasks else 0) and not status.tasks:
                 return status
+            if self._clock() >= give_up:
+                raise SessionError("processes of the tree cannot be ended")
 
     def _move(self, timeout_ms: int) -> bool:
         batch = self._session.poll(timeout_ms)

@@ -162,14 +162,10 @@ def run(
         guard = guard or native.guard
     guard()
     with PrivateTmp(wanted=plan.private_tmp) as tmp:
-        env = _environment(plan, tmp)
         session: Running | None = None
         try:
             session = opener(plan.blob, tmp)
-            if plan.opened is not None:
-                plan.opened(session)
-            pid = session.spawn(plan.argv, env, degraded=plan.degraded)
-            outcome = _follow(plan, session, followers, pid)
+            outcome = _follow(plan, session, followers, _spawn(plan, session, tmp))
         except BaseException:
             if session is not None:
                 session.kill(0)
@@ -196,11 +192,13 @@ def run_and_leave(plan: Plan, followers: Sequence[Follower]) -> Outcome:
     return run(plan, followers, leave=True)
 
 
-def _environment(plan: Plan, tmp: bytes) -> dict[bytes, bytes]:
+def _spawn(plan: Plan, session: Running, tmp: bytes) -> int:
     env = dict(plan.env(tmp))
     if tmp:
         env[b"TMPDIR"] = tmp
-    return env
+    if plan.opened is not None:
+        plan.opened(session)
+    return session.spawn(plan.argv, env, degraded=plan.degraded)
 
 
 def _follow(
@@ -272,6 +270,6 @@ class PrivateTmp:
         try:
             os.rmdir(self._made)
         except OSError:
-            import shutil
+            from supervisor.run.remove import remove_tree
 
-            shutil.rmtree(self._made, ignore_errors=True)
+            remove_tree(self._made)

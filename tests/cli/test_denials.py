@@ -16,7 +16,10 @@ from supervisor.policy.blob import RuleInfo
 from supervisor.run.events import ALLOW, EFFECTS, FAULT, OP_EXEC, Event
 from supervisor.run.session import Outcome
 
-RULES = [RuleInfo("secrets.ssh-keys", 3, 255, 13, "private keys stay out of reach", "a.yaml:31")]
+RULES = [
+    RuleInfo("secrets.ssh-keys", 3, 255, 13, "private keys stay out of reach", "a.yaml:31"),
+    RuleInfo("supervise.self", 3, 255, 13, "records stay out of reach", "built-in"),
+]
 END = Outcome(0, Status(exited=1), timed_out=False)
 
 
@@ -143,6 +146,13 @@ def test_what_has_no_path_cannot_be_asked_about() -> None:
     denials, memory = _denials()
     denials.events([denial(b"pipe:[7]"), denial(b"")])
     assert "hint" not in memory.text
+
+
+def test_what_protects_us_cannot_be_asked_about() -> None:
+    """The built-in rules differ from run to run (--audit): their sentence is the whole answer."""
+    denials, memory = _denials()
+    denials.events([denial(b"/log", rule=1)])
+    assert memory.text.endswith("  rule  supervise.self (built-in): records stay out of reach\n")
 
 
 @pytest.mark.parametrize(

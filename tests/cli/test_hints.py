@@ -139,6 +139,14 @@ def test_hint_about_a_rename_names_the_end_that_was_denied(
     assert _answer(_hinted(Player(event), flags, capfd), capfd) == ("deny", "keep")
 
 
+def test_hint_that_cannot_be_found_costs_no_run(flags: list[str], tmp_path: Path) -> None:
+    """A path that the matcher refuses to look at leaves the other end of the rename."""
+    assert flags
+    event = denial(b"/a", ops=OPS["rename"], rule=0)
+    event.path2 = b"/" + b"x" * 100_000
+    assert "--path /a --op rename" in _hints(tmp_path / "more.yaml").fix(event)
+
+
 def test_hint_about_a_program_has_its_arguments(
     flags: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,7 +52,7 @@ def test_full_pipe_never_hangs() -> None:
     begin = time.monotonic()
     for _ in range(1000):
         stderr.say("y" * 10000)
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - begin < 30  # and not a thousand
     assert stderr.dropped == 1000
     assert os.get_blocking(writable)
     os.close(readable)

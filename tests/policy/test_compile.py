@@ -127,7 +127,7 @@ def test_round_trip(load: Load) -> None:
     assert [(r.id, r.action, r.ops, r.err, r.say, r.src) for r in blob.read_rules(data)] == [
         (r.id, r.action, r.ops, r.err, r.say, r.src) for r in compiled.rules
     ]
-    assert blob.read_rules(data)[2].src == "agent.yaml:7"
+    assert next(r.src for r in blob.read_rules(data) if r.src != "built-in") == "agent.yaml:5"
     parts = msgpack.unpackb(data, use_list=False)
     assert parts[:5] == ("SVB", 1, FLAG_TMP, 1, b"\0" * 8)
     assert parts[6:] == (compiled.paths, compiled.names, compiled.argvs, compiled.floor)
@@ -153,3 +153,19 @@ def test_long_file_names() -> None:
     src = compile_policy(policy, program=b"").rules[0].src
     assert len(src.encode()) <= 512
     assert src.endswith("é/agent.yaml:3")
+
+
+def test_free_folders_keep_their_names(load: Load) -> None:
+    """A folder that the next run goes by is neither moved nor removed; one inside it is."""
+    text = """
+
+files:
+  - {id: work, allow: all, paths: ["/ws/**", "/ws/build/**", "/var/**/cache/**"]}
+  - {id: read, allow: read, paths: ["/usr/**"]}
+  - {id: conf, steer: [write, create], paths: ["/etc/**"], to: /ws/shadow}
+"""
+    compiled = compile_policy(load(text), program=b"")
+    root = next(i for i, rule in enumerate(compiled.rules) if rule.id == "supervise.self.root")
+    assert compiled.rules[root].ops == schema.DELETE | schema.RENAME
+    kept = {pattern for rule, _, pattern in compiled.paths if rule == root}
+    assert kept == {b"/ws", b"/ws/shadow", b"/var/**/cache"}

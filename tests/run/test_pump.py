@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from fakes_run import FakeSession, denial
 
+from supervisor.errors import SessionError
 from supervisor.model import Status
 from supervisor.run.pump import Pump
 
@@ -117,10 +119,13 @@ def test_a_flood_of_events_does_not_hide_the_end() -> None:
 
 
 def test_a_tree_that_cannot_be_ended_is_given_up() -> None:
-    """A task that survives SIGKILL (in an uninterruptible wait) does not hang us."""
+    """A task that survives SIGKILL (in an uninterruptible wait) is an error, and no hang."""
 
     class Stuck(FakeSession):
         def kill(self, sig: int = 0) -> None:
             self.calls.append(("kill", sig))
 
-    Pump(Stuck(tasks_after=1), [], clock=Clock(0.5)).run()
+    stuck = Stuck(tasks_after=1)
+    with pytest.raises(SessionError, match="cannot be ended"):
+        Pump(stuck, [], clock=Clock(0.5)).run()
+    assert stuck.calls.count(("kill", 0)) > 10, "it was tried again and again"
