@@ -91,6 +91,8 @@ aarch64: ## cross-compile the native code for aarch64, warnings are errors
 
 bench: $(VENV)/.built ## measure in interleaved rounds (BENCH_ARGS="--rounds N --out DIR")
 	$(PY) bench/run.py $(BENCH_ARGS)
+	@$(VENV)/bin/python -m pip -q install 'pytest-benchmark>=4'
+	$(VENV)/bin/python -m pytest -q bench/micro --benchmark-columns=median,iqr,rounds
 
 docs: $(VENV)/.built ## print the man page from the parser, so that it cannot go stale
 	@mkdir -p $(OUT)

@@ -69,8 +69,8 @@ def _open(folder: int, name: str) -> int:
     """Open a folder to change it, giving ourselves the right where it is ours."""
     pinned = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        if stat.S_IMODE(os.fstat(pinned).st_mode) & 0o700 != 0o700:
-            os.chmod(f"/proc/self/fd/{pinned}", 0o700)
+        if stat.S_IMODE(os.fstat(pinned).st_mode) & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(f"/proc/self/fd/{pinned}", stat.S_IRWXU)
     finally:
         os.close(pinned)
     return os.open(name, _FOLDER, dir_fd=folder)
