@@ -248,7 +248,7 @@ void sv_do_exec(struct sv_work *w)
 	else if (w->match.action == SV_STEER)
 		steer(w);
 	else
-		sv_refuse(w);
+		sv_refuse_telling(w, (struct sv_str){ (const uint8_t *)argv.bytes, argv.len });
 	sv_argvec_free(&argv);
 }
 

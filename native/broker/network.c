@@ -15,10 +15,10 @@ static const char nscd[] = "unix:/var/run/nscd/socket";
 
 static void refuse(struct sv_work *w)
 {
-	if (w->sh->observe)
-		sv_let_go(w);
-	else
-		sv_refuse_why(w, EACCES, not_yet);
+	if (!w->sh->observe)
+		return sv_refuse_why(w, EACCES, not_yet);
+	w->match = (struct sv_match){ .action = SV_DENY, .rule = -1, .err = EACCES };
+	sv_let_go(w);
 }
 
 /* Sockets that take an address only by connect, bind and listen, which are

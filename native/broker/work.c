@@ -9,6 +9,18 @@
 #include <string.h>
 #include <sys/xattr.h>
 
+/* What keeps the supervisor itself safe holds while observing, too. */
+static bool built_in(const struct sv_work *w)
+{
+	static const char src[] = "built-in";
+	const struct sv_rule *r;
+
+	if (w->match.rule < 0)
+		return false;
+	r = &w->sh->policy->rules[w->match.rule];
+	return r->src.n == sizeof(src) - 1 && !memcmp(r->src.p, src, r->src.n);
+}
+
 bool sv_decide_call(struct sv_work *w, uint32_t ops, const struct sv_place *place)
 {
 	struct sv_str path = { (const uint8_t *)place->path, (size_t)place->len };
@@ -17,7 +29,7 @@ bool sv_decide_call(struct sv_work *w, uint32_t ops, const struct sv_place *plac
 	sv_match_path(w->sh->policy, path, ops, &w->match);
 	if (w->match.action == SV_ALLOW)
 		return true;
-	return w->sh->observe;
+	return w->sh->observe && !built_in(w);
 }
 
 void sv_record(struct sv_shared *sh, const struct sv_event *e)
@@ -78,8 +90,13 @@ static const struct sv_str nothing;
 
 void sv_refuse(struct sv_work *w)
 {
+	sv_refuse_telling(w, nothing);
+}
+
+void sv_refuse_telling(struct sv_work *w, struct sv_str detail)
+{
 	atomic_fetch_add_explicit(&w->sh->denied, 1, memory_order_relaxed);
-	put(w, SV_EVENT_CALL, SV_EFFECT_ERRNO, w->match.err, nothing);
+	put(w, SV_EVENT_CALL, SV_EFFECT_ERRNO, w->match.err, detail);
 	sv_answer_errno(w->sh->listener, w->call.id, w->match.err);
 }
 

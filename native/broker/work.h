@@ -66,6 +66,8 @@ bool sv_decide_call(struct sv_work *w, uint32_t ops, const struct sv_place *plac
 
 /* Policy says no: the rule's errno, an event. */
 void sv_refuse(struct sv_work *w);
+/* The same, with the arguments that were judged. */
+void sv_refuse_telling(struct sv_work *w, struct sv_str detail);
 /* Refused for a reason that no rule states: err and a sentence. */
 void sv_refuse_why(struct sv_work *w, int err, const char *why);
 /* The kernel said no while the call was carried out (err > 0). */
