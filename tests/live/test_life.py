@@ -208,7 +208,6 @@ def test_private_folder_is_removed(supervised: Supervised) -> None:
     assert list(tmp.iterdir()) == []
 
 
-@pytest.mark.xfail(os.geteuid() != 0, reason="a folder that its owner closed is not opened again")
 def test_closed_folder_in_the_private_one(supervised: Supervised) -> None:
     """Modes that the command left behind do not keep the folder."""
     tmp = supervised.home / "tmp"
