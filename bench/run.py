@@ -58,8 +58,8 @@ class Bench:
         self.proof: dict[str, str] = {}
         (work / "file").write_text("x\n")
 
-    def loop(self, variant: str, op: str, n: int, path: str) -> float:
-        """Run loop.c natively, under the minimal broker or under supervise; ns per call."""
+    def loop(self, variant: str, op: str, n: int, path: str, pinned: tuple[str, ...] = ()) -> float:
+        """Run loop.c natively, under a yardstick or under supervise; ns per call."""
         command = [str(self.work / "loop"), op, str(n // self.scale), path]
         if variant == "minimal broker":
             command = [str(self.work / "minbroker"), *command]
@@ -67,6 +67,7 @@ class Bench:
             command = [str(self.work / "emptyfilter"), *command]
         if variant == "supervise":
             command = [*self.supervise, "--", *command]
+        command = [*pinned, *command]
         done = subprocess.run(command, cwd=self.work, capture_output=True, text=True, check=True)
         self.proof.setdefault(f"{op} {variant}", done.stdout.splitlines()[-1])
         return last_number(done.stdout)
@@ -89,6 +90,12 @@ class Bench:
         }
         jobs |= {
             ("open+close", v): (lambda v=v: self.loop(v, "openclose", 20_000, file))
+            for v in ("native", "minimal broker", "supervise")
+        }
+        jobs |= {
+            ("open+close on one CPU", v): (
+                lambda v=v: self.loop(v, "openclose", 20_000, file, ("taskset", "-c", "0"))
+            )
             for v in ("native", "minimal broker", "supervise")
         }
         jobs |= {
@@ -149,6 +156,8 @@ TARGETS = [
     ("no rule speaks", "empty filter", 1.03),
     ("open+close", "minimal broker", 1.5),
     ("open+close", "native", None),
+    ("open+close on one CPU", "minimal broker", 1.5),
+    ("open+close on one CPU", "native", None),
     ("create+unlink", "native", None),
     ("stat", "native", None),
     ("start-up", "native", 2.5),
