@@ -19,7 +19,7 @@ from run import TARGETS, ratio, summary
 HERE = Path(__file__).resolve().parent
 README = HERE.parent / "README.md"
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
-WIDTH, ROW, LEFT, SCALE = 720, 44, 260, 36
+WIDTH, ROW, LEFT, RIGHT = 820, 44, 330, 70
 
 
 def newest() -> Path:
@@ -48,18 +48,20 @@ def claim(folder: Path) -> str:
 def plot(result: dict) -> str:  # type: ignore[type-arg]
     """Return an SVG: one bar a ratio, its spread as a line, its goal as a mark."""
     rows = []
+    ratios = [ratio(result["samples"], name, over) for name, over, _ in TARGETS]
+    unit = (WIDTH - LEFT - RIGHT) / max(high for _, _, high in ratios)
     for i, (name, over, goal) in enumerate(TARGETS):
-        mid, low, high = ratio(result["samples"], name, over)
+        mid, low, high = ratios[i]
         y = 30 + i * ROW
         text = html.escape(f"{name} / {over}")
         rows.append(f'<text x="{LEFT - 10}" y="{y + 15}" text-anchor="end">{text}</text>')
-        rows.append(f'<rect x="{LEFT}" y="{y}" width="{mid * SCALE:.1f}" height="20"/>')
+        rows.append(f'<rect x="{LEFT}" y="{y}" width="{mid * unit:.1f}" height="20"/>')
         rows.append(
-            f'<path d="M{LEFT + low * SCALE:.1f} {y + 10}H{LEFT + high * SCALE:.1f}"/>'
-            f'<text x="{LEFT + max(mid, high) * SCALE + 8:.1f}" y="{y + 15}">{mid:.2f}</text>'
+            f'<path d="M{LEFT + low * unit:.1f} {y + 10}H{LEFT + high * unit:.1f}"/>'
+            f'<text x="{LEFT + max(mid, high) * unit + 8:.1f}" y="{y + 15}">{mid:.2f}</text>'
         )
         if goal:
-            rows.append(f'<path class="goal" d="M{LEFT + goal * SCALE:.1f} {y - 4}v28"/>')
+            rows.append(f'<path class="goal" d="M{LEFT + goal * unit:.1f} {y - 4}v28"/>')
     height = 40 + len(TARGETS) * ROW
     style = (
         "text{font:13px sans-serif;fill:#222}rect{fill:#4a7ebb}"
