@@ -61,9 +61,9 @@ static const struct {
 		"mount -t proc proc /proc", 1 },
 	[SV_FACILITY_OPENAT2] = { "openat2", "path walks that cannot be led astray", "Linux 5.6", 1 },
 	[SV_FACILITY_SYNC_WAKE_UP] = { "sync-wake-up", "answers from the caller's own CPU: faster", "Linux 6.6", 0 },
-	[SV_FACILITY_PIDFD_GETFD] = { "pidfd-getfd", "sockets of callers, for network rules to come",
+	[SV_FACILITY_PIDFD_GETFD] = { "pidfd-getfd", "not used by this version",
 		"refused by the default profile of Docker; not needed by this version", 0 },
-	[SV_FACILITY_USER_NAMESPACES] = { "user-namespaces", "mount masks and a second network wall (later parts)",
+	[SV_FACILITY_USER_NAMESPACES] = { "user-namespaces", "not used by this version",
 		"not needed", 0 },
 };
 

@@ -27,7 +27,8 @@ struct sv_err {
 	char msg[224];		/* a sentence with the fix where there is one */
 };
 
-/* The four decisions, least strict first: the larger of two wins. */
+/* The decisions, least strict first: the larger of two wins. SV_APPROVE has its
+ * place in the order; this version loads no policy that uses it. */
 enum sv_action { SV_ALLOW, SV_STEER, SV_APPROVE, SV_DENY };
 
 /* File operations of the policy language, as bits. */

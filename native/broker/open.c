@@ -101,7 +101,7 @@ static int create_at(struct sv_work *w, struct sv_place *p)
 }
 
 /* The name is taken: a dangling link that O_CREAT follows, or somebody was
- * faster. Returns 1 with name moved behind the link, 0 = look again. */
+ * faster. Returns 1 with name moved behind the link, 0 = look again, or -errno. */
 static int behind_link(struct sv_work *w, struct sv_place *p, struct sv_pathname *name, int *base)
 {
 	char text[SV_PATH_MAX];
@@ -122,7 +122,7 @@ static int behind_link(struct sv_work *w, struct sv_place *p, struct sv_pathname
 	return 1;
 }
 
-static void create_judged(struct sv_work *w, int fd)
+static void give_created(struct sv_work *w, int fd)
 {
 	sv_give_fd(w, fd, w->in.flags & O_CLOEXEC, (w->in.flags & O_ACCMODE) != O_RDONLY);
 }
@@ -170,7 +170,7 @@ static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
 			return 1;
 		fd = create_at(w, p);
 		if (fd >= 0) {
-			create_judged(w, fd);
+			give_created(w, fd);
 			return 1;
 		}
 		rc = fd;
@@ -221,7 +221,7 @@ static void open_tmpfile(struct sv_work *w)
 	fd = syscall(SYS_openat2, w->paths.self_fd, self, &how, sizeof(how));
 	if (fd < 0)
 		return sv_fail_call(w, errno);
-	create_judged(w, (int)fd);
+	give_created(w, (int)fd);
 }
 
 /* openat2 keeps its flags in memory, so its O_PATH form cannot stay in the
@@ -290,7 +290,7 @@ void sv_do_open(struct sv_work *w)
 		if (rc == 0)
 			return open_existing(w);
 		if (rc == -EACCES && w->place[0].fd >= 0)
-			return sv_refuse_why(w, EACCES, "belongs to a process outside the tree");
+			return sv_refuse_why(w, EACCES, "a process outside the tree, or no file at all");
 		if (rc == -ENOENT && !(how.flags & O_CREAT))
 			return open_missing(w);
 		if (rc != -ENOENT)

@@ -2,8 +2,9 @@
  *
  * A handler (one per row of the table that is notified) decodes, pins, judges
  * and carries out, in that order, and answers the kernel exactly once through
- * the functions below: sv_refuse, sv_fail_call, sv_give_value, sv_give_fd,
- * sv_let_go, or by handing the call to the side threads or the tracer. */
+ * the functions below: sv_refuse*, sv_fail_call, sv_give_*, sv_let_go, or by
+ * handing the call to the side threads or the tracer. Only a call that is gone
+ * (sv_still_valid) is left without an answer. */
 #ifndef SV_BROKER_WORK_H
 #define SV_BROKER_WORK_H
 

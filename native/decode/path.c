@@ -205,7 +205,7 @@ static bool missing_in_proc(const struct sv_paths *p, int base, const char *path
 	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == p->proc_dev;
 }
 
-/* The folder a name starts from: AT_FDCWD for absolute names, which the
+/* The folder a name starts from: *fd is -1 for absolute names, which the
  * kernel walks from the (common) root. */
 static int open_start(const struct sv_tracee *t, const struct sv_pathname *name, uint64_t resolve,
 		      int *fd)
