@@ -48,6 +48,9 @@ static inline void swap_init(struct swap *s, const char *work, const char *allow
 			race_fail(s->link);
 		return;
 	}
+	/* a run before may have ended with the two the other way round */
+	if (readlink(s->link, data, sizeof(data)) > 0)
+		syscall(SYS_renameat2, AT_FDCWD, s->link, AT_FDCWD, s->spare, RENAME_EXCHANGE);
 	if (mkdir(s->link, 0700) && errno != EEXIST)
 		race_fail(s->link);
 	snprintf(data, sizeof(data), "%s/data", s->link);
