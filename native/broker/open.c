@@ -1,7 +1,9 @@
-/* open.c - the open family: pin, judge, reopen the pinned object, hand over. */
+/* open.c - the open family, the pinned way: pin, judge, reopen the object, hand over.
+ * Plain names of existing files take the short way before (broker/direct.c). */
 #include "broker/work.h"
 
 #include "base/fd.h"
+#include "broker/direct.h"
 #include "broker/reopen.h"
 #include "broker/terminal.h"
 #include "decode/openhow.h"
@@ -265,12 +267,40 @@ static bool creates_with_slash(struct sv_work *w)
 	return true;
 }
 
+/* Pin the object and judge it, or make it; whoever is faster is looked at again. */
+static void open_pinned(struct sv_work *w)
+{
+	const uint64_t flags = w->in.flags;
+	struct sv_pathname *name = &w->in.name[0];
+	struct sv_place *p = &w->place[0];
+	cleanup_fd int base = -1;
+	int rc, i, pin = 0;
+
+	if (flags & O_NOFOLLOW || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		pin |= SV_PIN_NOFOLLOW;
+	if (creates_with_slash(w))
+		return;
+	for (i = 0; i < TRIES; i++) {
+		sv_place_close(p);
+		rc = sv_pin(&w->paths, &w->t, name, pin, w->in.resolve, p);
+		if (rc == 0)
+			return open_existing(w);
+		if (rc == -EACCES && p->fd >= 0)
+			return sv_refuse_why(w, EACCES, "a process outside the tree, or no file at all");
+		if (rc == -ENOENT && !(flags & O_CREAT))
+			return open_missing(w);
+		if (rc != -ENOENT)
+			return sv_fail_call(w, -rc);
+		if (try_create(w, name, &base))
+			return;
+	}
+	sv_fail_call(w, EAGAIN);
+}
+
 void sv_do_open(struct sv_work *w)
 {
 	struct sv_open_how how = { w->in.flags, w->in.mode, w->in.resolve };
-	struct sv_pathname *name = &w->in.name[0];
-	cleanup_fd int base = -1;
-	int rc = sv_check_open_how(&how, w->in.how), i, pin = 0;
+	int rc = sv_check_open_how(&how, w->in.how);
 
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
@@ -280,23 +310,6 @@ void sv_do_open(struct sv_work *w)
 		return open_path_only(w);
 	if (is_tmpfile(how.flags))
 		return open_tmpfile(w);
-	if (how.flags & O_NOFOLLOW || (how.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
-		pin |= SV_PIN_NOFOLLOW;
-	if (creates_with_slash(w))
-		return;
-	for (i = 0; i < TRIES; i++) {
-		sv_place_close(&w->place[0]);
-		rc = sv_pin(&w->paths, &w->t, name, pin, w->in.resolve, &w->place[0]);
-		if (rc == 0)
-			return open_existing(w);
-		if (rc == -EACCES && w->place[0].fd >= 0)
-			return sv_refuse_why(w, EACCES, "a process outside the tree, or no file at all");
-		if (rc == -ENOENT && !(how.flags & O_CREAT))
-			return open_missing(w);
-		if (rc != -ENOENT)
-			return sv_fail_call(w, -rc);
-		if (try_create(w, name, &base))
-			return;
-	}
-	sv_fail_call(w, EAGAIN);
+	if (!sv_open_directly(w))
+		open_pinned(w);
 }

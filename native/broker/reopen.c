@@ -17,7 +17,7 @@ enum { MAJOR_MEM = 1, MAJOR_TTY = 5, MINOR_TTY = 0 };
 
 /* Names were settled when the object was pinned, so flags about names go; a
  * terminal never becomes the supervisor's. */
-static int open_flags(uint64_t flags)
+int sv_settled_flags(uint64_t flags)
 {
 	return (int)(flags & ~(uint64_t)(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY;
 }
@@ -28,7 +28,7 @@ static int reopen(int self_fd, int fd, uint64_t flags)
 	int got;
 
 	snprintf(n, sizeof(n), "%d", fd);
-	got = openat(self_fd, n, open_flags(flags));
+	got = openat(self_fd, n, sv_settled_flags(flags));
 	return got < 0 ? -errno : got;
 }
 
@@ -102,14 +102,20 @@ static void give_slowly(struct sv_work *w, struct sv_place *p, uint64_t flags)
 	}
 }
 
+int sv_make_blocking(int fd, uint64_t flags)
+{
+	const uint64_t kept = O_APPEND | O_DIRECT | O_NOATIME | O_ASYNC;
+
+	return fcntl(fd, F_SETFL, (int)(flags & kept)) < 0 ? -errno : 0;
+}
+
 /* A lease on a file makes its open wait, up to 45 s, for a program that may be the
  * tree's own: -EAGAIN instead. The flag is taken off again. */
 static int reopen_at_once(int self_fd, int fd, uint64_t flags)
 {
-	const uint64_t kept = O_APPEND | O_DIRECT | O_NOATIME | O_ASYNC;
 	int got = reopen(self_fd, fd, flags | O_NONBLOCK);
 
-	if (got >= 0 && fcntl(got, F_SETFL, (int)(flags & kept)) < 0) {
+	if (got >= 0 && sv_make_blocking(got, flags) < 0) {
 		close(got);
 		return -EAGAIN;
 	}
@@ -122,7 +128,7 @@ void sv_reopen_and_give(struct sv_work *w, struct sv_place *p, uint64_t flags)
 	int got;
 
 	if (S_ISCHR(p->st.st_mode) && p->st.st_rdev == makedev(MAJOR_TTY, MINOR_TTY))
-		got = sv_open_own_tty(w, open_flags(flags));
+		got = sv_open_own_tty(w, sv_settled_flags(flags));
 	else if (may_block(p, flags))
 		return give_slowly(w, p, flags);
 	else if (flags & O_TRUNC && sv_still_valid(&w->t) < 0)

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "decode/lexical.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,49 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+
+static enum sv_fs_kind ask_fs_kind(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return SV_FS_PROC;
+	switch ((unsigned long)fs.f_type) {
+	case PROC_SUPER_MAGIC:
+		return SV_FS_PROC;
+	case EXT4_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+		return SV_FS_EXACT;
+	default:
+		return SV_FS_OTHER;
+	}
+}
+
+enum sv_fs_kind sv_fs_known(const struct sv_paths *p, dev_t dev)
+{
+	unsigned i;
+
+	for (i = 0; i < p->nknown; i++)
+		if (p->known[i].dev == dev)
+			return p->known[i].kind;
+	return SV_FS_UNKNOWN;
+}
+
+enum sv_fs_kind sv_fs_kind(struct sv_paths *p, int fd, dev_t dev)
+{
+	enum sv_fs_kind kind = sv_fs_known(p, dev);
+
+	if (kind != SV_FS_UNKNOWN)
+		return kind;
+	kind = ask_fs_kind(fd);
+	if (kind != SV_FS_PROC && p->nknown < sizeof(p->known) / sizeof(p->known[0])) {
+		p->known[p->nknown].dev = dev;
+		p->known[p->nknown++].kind = kind;
+	}
+	return kind;
+}
 
 int sv_paths_init(struct sv_paths *p, struct sv_err *err)
 {
@@ -83,19 +127,7 @@ static int read_true_path(const struct sv_paths *p, int fd, struct sv_place *out
  * under names that no rule speaks of. */
 static bool foreign_procfs(struct sv_paths *p, int fd, dev_t dev)
 {
-	struct statfs fs;
-	unsigned i;
-
-	if (major(dev) != 0 || dev == p->proc_dev)
-		return false;
-	for (i = 0; i < p->nplain; i++)
-		if (p->plain[i] == dev)
-			return false;
-	if (fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC)
-		return true;
-	if (p->nplain < sizeof(p->plain) / sizeof(p->plain[0]))
-		p->plain[p->nplain++] = dev;
-	return false;
+	return dev != p->proc_dev && sv_fs_kind(p, fd, dev) == SV_FS_PROC;
 }
 
 /* /proc/PID of anything but the tree's own processes shows what the target
@@ -325,39 +357,6 @@ int sv_pin_parent(struct sv_paths *p, const struct sv_tracee *t, const struct sv
 	return sv_place_join(out);
 }
 
-/* Drops the last component; false when none is left to drop. */
-static bool drop_last(struct sv_pathname *name)
-{
-	int n = name->len;
-
-	while (n > 0 && name->text[n - 1] == '/')
-		n--;
-	while (n > 0 && name->text[n - 1] != '/')
-		n--;
-	while (n > 1 && name->text[n - 1] == '/')
-		n--;
-	if (n <= 0 || n >= name->len)
-		return false;
-	name->text[n] = 0;
-	name->len = n;
-	return true;
-}
-
-/* Plain names between single slashes, so that joining them is no guess. */
-static bool is_plain(const char *rest)
-{
-	while (*rest) {
-		size_t n = strcspn(rest, "/");
-
-		if (n == 0 || (n == 1 && rest[0] == '.') || (n == 2 && !strncmp(rest, "..", 2)))
-			return false;
-		rest += n;
-		if (*rest)
-			rest++;
-	}
-	return true;
-}
-
 int sv_pin_missing(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathname *name,
 		   struct sv_place *out)
 {
@@ -368,7 +367,7 @@ int sv_pin_missing(struct sv_paths *p, const struct sv_tracee *t, const struct s
 
 	while (rc == -ENOENT) {
 		sv_place_close(out);
-		if (!drop_last(&up))
+		if (!sv_drop_last(&up))
 			return -ENOENT;
 		rc = sv_pin_parent(p, t, &up, 0, out);
 	}
@@ -378,7 +377,7 @@ int sv_pin_missing(struct sv_paths *p, const struct sv_tracee *t, const struct s
 	if (rc < 0 || !*rest)
 		return rc;
 	n = strlen(rest);
-	if (!is_plain(rest))
+	if (!sv_plain_names(rest))
 		return -ENOENT;
 	if ((size_t)out->len + n + 2 > sizeof(out->path) || strlen(out->last) + n + 2 > sizeof(out->last))
 		return -ENAMETOOLONG;

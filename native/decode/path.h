@@ -15,14 +15,18 @@
 
 #include <sys/stat.h>
 
+/* How a file system names things: EXACT = a name without links is the true path
+ * byte for byte; PROC = names mean who asks (also: nobody could tell). */
+enum sv_fs_kind { SV_FS_UNKNOWN, SV_FS_OTHER, SV_FS_EXACT, SV_FS_PROC };
+
 /* What one worker needs to resolve; no sharing, no locks. */
 struct sv_paths {
 	int proc_fd;		/* O_PATH of /proc */
 	int self_fd;		/* /proc/self/fd of the supervisor */
 	pid_t self;
 	dev_t proc_dev;
-	dev_t plain[8];		/* anonymous devices known not to be a procfs */
-	unsigned nplain;
+	struct { dev_t dev; enum sv_fs_kind kind; } known[8];	/* no procfs among them */
+	unsigned nknown;
 };
 
 struct sv_place {
@@ -44,6 +48,11 @@ int sv_paths_init(struct sv_paths *p, struct sv_err *err);
 void sv_paths_close(struct sv_paths *p);
 void sv_place_init(struct sv_place *place);
 void sv_place_close(struct sv_place *place);
+
+/* The kind of the file system on device dev, that fd lies on; asked once a device.
+ * Without a descriptor: UNKNOWN until it was asked. */
+enum sv_fs_kind sv_fs_known(const struct sv_paths *p, dev_t dev);
+enum sv_fs_kind sv_fs_kind(struct sv_paths *p, int fd, dev_t dev);
 
 /* Pin an existing object. resolve: RESOLVE_* that the caller asked for. */
 int sv_pin(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathname *name, int pin,

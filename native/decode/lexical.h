@@ -1,0 +1,13 @@
+/* lexical.h - what can be said of a name without asking the kernel. */
+#ifndef SV_DECODE_LEXICAL_H
+#define SV_DECODE_LEXICAL_H
+
+#include "decode/roles.h"
+
+/* Plain names between single slashes, none of them "." or "..", so that joining
+ * them to a folder's path is no guess. The empty text is plain. */
+bool sv_plain_names(const char *rest);
+/* Drops the last component; false when none is left to drop. */
+bool sv_drop_last(struct sv_pathname *name);
+
+#endif
