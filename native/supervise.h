@@ -136,8 +136,9 @@ int sv_abi(void);
  * -ENOENT past the end. */
 int sv_row(int i, struct sv_row *out);
 /* Say before sv_row which facilities (bits of their indexes) a run will do
- * without: what those bound becomes a notification in the rows. Returns 1 when
- * the kernel bounds signals by itself, else 0; -1 changes nothing and asks. */
+ * without: what those bound becomes a notification or a refusal in the rows.
+ * Returns what the kernel bounds by itself, 1 for looking into processes, 2 for
+ * signals; -1 changes nothing and asks. */
 int sv_assume(int64_t waived);
 /* Index of the row of syscall nr, or -ENOENT. */
 int sv_row_of(int nr);
