@@ -116,6 +116,8 @@ struct sv_start {
 	const char *cwd;		/* NULL = stay */
 	const char *path;		/* program file; NULL = search argv[0] in PATH of envp */
 	uint32_t degraded;		/* bits of sv_facility indexes waived by the user */
+	const char *trash;		/* folder of this session for what is deleted; NULL = none */
+	int64_t trash_room;		/* bytes that it may take */
 };
 
 struct sv_status {
