@@ -142,9 +142,9 @@ def test_tables_of_the_packet_filter(supervised: Supervised, program: Put) -> No
 
 def test_filter_of_ones_own_socket(supervised: Supervised, program: Put) -> None:
     """SO_ATTACH_FILTER drops what one's own socket would get, and is as natively."""
-    words = [program("commands"), "filter"]
-    done = supervised(words)
-    assert done.lines() == supervised.natively(words).lines()
+    asked = [program("commands"), "filter"]
+    done = supervised(asked)
+    assert done.lines() == supervised.natively(asked).lines()
     assert reasons(done, "setsockopt") == []
 
 
