@@ -5,6 +5,7 @@
 #include "broker/work.h"
 
 #include "base/fd.h"
+#include "effect/creds.h"
 #include "effect/respond.h"
 
 #include <errno.h>
@@ -140,20 +141,26 @@ struct slow_truncate {
 	int fd;			/* owned, O_PATH */
 	uint64_t id;
 	int64_t length;
+	bool has_creds;
+	struct sv_creds creds;
 };
 
 static void slow_truncate_run(void *arg)
 {
 	struct slow_truncate *j = arg;
+	bool switched = false;
 	char self[32];
-	int rc;
+	int rc = j->has_creds ? -sv_creds_enter(&j->creds, &switched) : 0;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", j->fd);
-	rc = truncate(self, j->length) < 0 ? errno : 0;
+	if (rc == 0)
+		rc = truncate(self, j->length) < 0 ? errno : 0;
+	if (switched)
+		sv_creds_leave();
 	if (!sv_side_claim())
 		rc = -1;
 	if (rc > 0)
-		sv_answer_errno(j->listener, j->id, rc);
+		sv_answer_errno(j->listener, j->id, rc == EINTR ? SV_RESTART : rc);
 	else if (rc == 0)
 		sv_answer_value(j->listener, j->id, 0);
 	close(j->fd);
@@ -163,12 +170,17 @@ static void slow_truncate_run(void *arg)
 /* Somebody holds a lease: breaking it may take 45 s, and not of a worker. */
 static void truncate_slowly(struct sv_work *w)
 {
-	struct slow_truncate *j = w->switched ? NULL : calloc(1, sizeof(*j));
+	struct slow_truncate *j = calloc(1, sizeof(*j));
 
 	if (!j)
-		return sv_fail_call(w, EAGAIN);
-	*j = (struct slow_truncate){ .listener = w->sh->listener, .id = w->call.id,
-				     .fd = take_fd(&w->place[0].fd), .length = w->in.length };
+		return sv_fail_call(w, ENOMEM);
+	*j = (struct slow_truncate){ .listener = w->sh->listener, .id = w->call.id, .fd = -1,
+				     .length = w->in.length, .has_creds = w->switched };
+	if (w->switched && sv_tracee_creds(&w->t, &j->creds) < 0) {
+		free(j);
+		return sv_fail_call(w, EACCES);
+	}
+	j->fd = take_fd(&w->place[0].fd);
 	sv_tell(w, SV_EFFECT_BROKER, 0, (struct sv_str){ NULL, 0 });
 	if (sv_side_run(w->sh->side, &w->call, slow_truncate_run, j) < 0) {
 		close(j->fd);

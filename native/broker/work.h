@@ -101,7 +101,7 @@ sv_handler sv_do_open, sv_do_mkdir, sv_do_mknod, sv_do_unlink, sv_do_rename, sv_
 sv_handler sv_do_symlink, sv_do_chmod, sv_do_chown, sv_do_utime, sv_do_truncate, sv_do_exec;
 sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_socket, sv_do_socketpair;
 sv_handler sv_do_sendto;
-sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt;
+sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;
 
 /* What the tracer calls back. */
 extern const struct sv_tracer_ops sv_exec_ops;
