@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -12,8 +13,8 @@
 /* PIDFD_THREAD: threads may have descriptors of their own. */
 enum { THREAD = O_EXCL };
 
-/* Before Linux 6.9 a pidfd is always of the thread group's leader, whose
- * descriptors are those of all its threads but for what unshare() parted. */
+/* Before Linux 6.9 a pidfd is always of the thread group's leader: of use where
+ * the thread still shares its descriptors. */
 static int open_pidfd(const struct sv_tracee *t)
 {
 	int fd = (int)syscall(SYS_pidfd_open, t->call->tid, THREAD);
@@ -23,6 +24,8 @@ static int open_pidfd(const struct sv_tracee *t)
 		return fd < 0 ? -errno : fd;
 	if (sv_tracee_tgid(t, &tgid) < 0)
 		return -ESRCH;
+	if (tgid != t->call->tid && syscall(SYS_kcmp, tgid, t->call->tid, KCMP_FILES, 0, 0))
+		return -EPERM;
 	fd = (int)syscall(SYS_pidfd_open, tgid, 0);
 	return fd < 0 ? -errno : fd;
 }
