@@ -9,54 +9,31 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from live_world import POLICY, Supervised
+from live_world import POLICY, Supervised, differing, twins
 
 Put = Callable[..., Path]
 PYTHON = "/usr/bin/python3"
-UID = 54321
 # version 2, effective: CAP_NET_BIND_SERVICE
 CAPABILITY = struct.pack("<5I", 0x02000001, 1 << 10, 0, 0, 0)
 
 
-def both(
-    supervised: Supervised, table: Path, wrapper: tuple[str, ...] = (), owner: int | None = None
-) -> list[str]:
-    """Run a table natively and supervised; the lines in which they differ."""
-    found = []
-    for name in ("native", "supervised"):
-        folder = supervised.root / name
-        folder.mkdir()
-        if owner is not None:
-            os.chown(folder, owner, owner)
-        words = [*wrapper, table, folder]
-        if name == "native":
-            done = supervised.natively(words, timeout=100)
-        else:
-            done = supervised(words, None, "-q", timeout=100)
-        assert done.code == 0, done.err
-        found.append(done.lines())
-    assert len(found[0]) > 700
-    assert sum(line.split("\t")[2].startswith("ok") for line in found[0]) > 50
-    pairs = zip(*found, strict=True)
-    return [f"natively   {a}\nsupervised {b}" for a, b in pairs if a != b]
+def same(pairs: list[tuple[str, str]]) -> None:
+    """Hold the two runs against each other."""
+    assert len(pairs) > 700
+    assert sum(natively.split("\t")[2].startswith("ok") for natively, _ in pairs) > 50
+    wrong = differing(pairs)
+    assert not wrong, f"{len(wrong)} lines differ:\n" + "\n".join(wrong[:20])
 
 
 def test_attributes_behave_as_natively(supervised: Supervised, program: Put) -> None:
     """Errno and what is left are equal line by line, whatever is wrong with the arguments."""
-    wrong = both(supervised, program("attributes_table"))
-    assert not wrong, f"{len(wrong)} lines differ:\n" + "\n".join(wrong[:20])
+    same(twins(supervised, program("attributes_table")))
 
 
 @pytest.mark.root
 def test_changed_identity(supervised: Supervised, program: Put) -> None:
     """A child with other ids sets what it could set natively, and no more."""
-    table = program("attributes_table")
-    for folder in (supervised.root, *supervised.root.parents):
-        if str(folder) not in ("/", "/tmp"):
-            folder.chmod(folder.stat().st_mode | 0o011)
-    as_other = ("/usr/bin/setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--")
-    wrong = both(supervised, table, as_other, UID)
-    assert not wrong, f"{len(wrong)} lines differ:\n" + "\n".join(wrong[:20])
+    same(twins(supervised, program("attributes_table"), 54321))
 
 
 def python(code: str) -> list[str]:
