@@ -60,13 +60,11 @@ def build(  # noqa: PLR0913 - all but two by name
     Args:
         names: As for ``merge.load_policy``; so are context, sets, mode and inline.
         context: Values of the built-in variables.
-        rows: The syscall table.
-        tests: The argument tests of the syscall table.
+        rows: The syscall table; tests: its argument tests.
         sets: ``--set`` values by name.
         mode: "enforce", "observe" or "".
         inline: Further policy texts.
-        protected: Paths of our own that no rule may open.
-        ways: Names that lead to them.
+        protected: Paths of our own that no rule may open; ways: names that lead to them.
 
     Raises:
         PolicyError: With every problem of every file.
@@ -75,12 +73,11 @@ def build(  # noqa: PLR0913 - all but two by name
         SupervisorError: The policy is too large for the format.
     """
     policy = load_policy(names, context=context, sets=sets, mode=mode, inline=inline)
-    found, lost = all_ways([os.fsencode(s.path) for s in policy.sources if s.path])
     compiled = compile_policy(
         policy,
         program=build_filter(rows, tests),
         protected=[*protected, *_files_of(policy)],
-        ways=((*ways[0], *found), (*ways[1], *lost)),
+        ways=_with_files_of(policy, ways),
     )
     try:
         data = blob.encode(compiled)
@@ -96,6 +93,12 @@ def build(  # noqa: PLR0913 - all but two by name
         observe=policy.observe,
     )
     return Built(policy, compiled, entry)
+
+
+def _with_files_of(policy: Policy, ways: Ways) -> Ways:
+    """Add the names that lead to the policy's own files."""
+    there, missing = all_ways([os.fsencode(s.path) for s in policy.sources if s.path])
+    return (*ways[0], *there), (*ways[1], *missing)
 
 
 def _files_of(policy: Policy) -> list[Protected]:
