@@ -5,6 +5,7 @@
 #include "broker/work.h"
 
 #include "base/fd.h"
+#include "decode/lexical.h"
 #include "effect/respond.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@
 /* The descriptor itself is changed, which one of O_PATH cannot be. */
 static int pin_open_fd(struct sv_work *w, int fd)
 {
-	if (fd >= 0 && sv_tracee_fd_is_path(&w->t, fd))
+	if (fd < 0 || sv_tracee_fd_is_path(&w->t, fd))
 		return -EBADF;
 	return sv_pin_fd(&w->paths, &w->t, fd, &w->place[0]);
 }
@@ -53,10 +54,8 @@ static bool pin_object(struct sv_work *w, uint64_t known_flags)
 		rc = pin_open_fd(w, w->in.fd);
 	else if (name->null)
 		rc = pin_nameless(w);
-	else if (name->len == 0 && w->in.flags & AT_EMPTY_PATH)
-		rc = name->dirfd == AT_FDCWD ?
-			     sv_place_adopt(&w->paths, &w->t, sv_tracee_cwd(&w->t), false, p) :
-			     sv_pin_fd(&w->paths, &w->t, name->dirfd, p);
+	else if (sv_names_start(name, w->in.flags))
+		rc = sv_pin_fd(&w->paths, &w->t, name->dirfd, p);
 	else
 		rc = sv_pin(&w->paths, &w->t, name, pin, 0, p);
 	if (rc < 0)

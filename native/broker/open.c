@@ -195,10 +195,12 @@ static void open_tmpfile(struct sv_work *w)
 {
 	struct sv_place *p = &w->place[0];
 	char self[32];
-	struct open_how how = { .flags = w->in.flags | O_CLOEXEC };
+	/* by its number the folder is a link, which has to be followed */
+	struct open_how how = { .flags = (w->in.flags & ~(uint64_t)O_NOFOLLOW) | O_CLOEXEC };
+	const int pin = SV_PIN_DIRECTORY | (w->in.flags & O_NOFOLLOW ? SV_PIN_NOFOLLOW : 0);
 	mode_t mode;
 	long fd;
-	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], SV_PIN_DIRECTORY, w->in.resolve, p);
+	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], pin, w->in.resolve, p);
 
 	if (rc < 0)
 		return sv_fail_call(w, -rc);

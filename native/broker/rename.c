@@ -7,6 +7,7 @@
 #include "broker/work.h"
 
 #include "base/fd.h"
+#include "decode/lexical.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -142,7 +143,7 @@ static int pin_source(struct sv_work *w, struct sv_place *from)
 {
 	const int pin = w->in.flags & AT_SYMLINK_FOLLOW ? 0 : SV_PIN_NOFOLLOW;
 
-	if (w->in.flags & AT_EMPTY_PATH && w->in.name[0].len == 0)
+	if (sv_names_start(&w->in.name[0], w->in.flags))
 		return sv_pin_fd(&w->paths, &w->t, w->in.name[0].dirfd, from);
 	return sv_pin(&w->paths, &w->t, &w->in.name[0], pin, 0, from);
 }

@@ -7,6 +7,8 @@
 /* Plain names between single slashes, none of them "." or "..", so that joining
  * them to a folder's path is no guess. The empty text is plain. */
 bool sv_plain_names(const char *rest);
+/* Does AT_EMPTY_PATH mean the start itself? */
+bool sv_names_start(const struct sv_pathname *name, uint64_t flags);
 /* Drops the last component; false when none is left to drop. */
 bool sv_drop_last(struct sv_pathname *name);
 

@@ -285,7 +285,7 @@ int sv_pin(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathna
 	int rc;
 
 	if (name->len == 0)
-		return -ENOENT;
+		return name->err ? name->err : -ENOENT;
 	rc = open_start(t, name, resolve, &start);
 	if (rc < 0)
 		return rc;
@@ -345,7 +345,7 @@ int sv_pin_parent(struct sv_paths *p, const struct sv_tracee *t, const struct sv
 	int rc;
 
 	if (name->len == 0)
-		return -ENOENT;
+		return name->err ? name->err : -ENOENT;
 	rc = open_start(t, name, resolve, &start);
 	if (rc < 0)
 		return rc;
@@ -389,7 +389,7 @@ int sv_pin_missing(struct sv_paths *p, const struct sv_tracee *t, const struct s
 
 int sv_pin_fd(struct sv_paths *p, const struct sv_tracee *t, int fd, struct sv_place *out)
 {
-	int n = sv_tracee_fd(t, fd);
+	int n = fd == AT_FDCWD ? sv_tracee_cwd(t) : sv_tracee_fd(t, fd);
 
 	return n < 0 ? n : sv_place_adopt(p, t, n, true, out);
 }
