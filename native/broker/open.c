@@ -37,8 +37,6 @@ static int object_errno(const struct sv_work *w, const struct sv_place *p)
 		return ENOTDIR;
 	if (type == S_IFDIR && (flags & O_CREAT || (writes && !is_tmpfile(flags))))
 		return EISDIR;
-	if (type == S_IFSOCK)
-		return ENXIO;
 	return 0;
 }
 
@@ -104,7 +102,7 @@ static int create_at(struct sv_work *w, struct sv_place *p)
 
 /* The name is taken: a dangling link that O_CREAT follows, or somebody was
  * faster. Returns 1 with name moved behind the link, 0 = look again, or -errno. */
-static int behind_link(struct sv_work *w, struct sv_place *p, struct sv_pathname *name, int *base)
+static int behind_link(struct sv_place *p, struct sv_pathname *name, int *base)
 {
 	char text[SV_PATH_MAX];
 	ssize_t k = readlinkat(p->parent, p->last, text, sizeof(text));
@@ -113,8 +111,6 @@ static int behind_link(struct sv_work *w, struct sv_place *p, struct sv_pathname
 		return errno == EINVAL || errno == ENOENT ? 0 : -errno;
 	if (k == 0 || k >= SV_PATH_MAX)
 		return k ? -ENAMETOOLONG : -ENOENT;
-	if (w->in.resolve)
-		return -ELOOP;
 	sv_close_fd(base);
 	*base = take_fd(&p->parent);
 	memcpy(name->text, text, (size_t)k);
@@ -178,7 +174,9 @@ static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
 		rc = fd;
 		if (fd != -EEXIST || w->in.flags & O_EXCL)
 			break;
-		rc = behind_link(w, p, name, base);
+		rc = behind_link(p, name, base);
+		if (rc > 0 && w->in.resolve)	/* a limited walk starts where it started */
+			rc = -ELOOP;
 		if (rc <= 0)
 			break;
 	}
@@ -269,6 +267,25 @@ static bool creates_with_slash(struct sv_work *w)
 	return true;
 }
 
+/* A link's text that ends in '/' is refused with O_CREAT just as unseen, also
+ * where it leads to a file. */
+static int slash_behind_link(struct sv_work *w, struct sv_pathname *name, int *base)
+{
+	struct sv_place *p = &w->place[0];
+	int links;
+
+	for (links = 0; links < LINKS; links++) {
+		sv_place_close(p);
+		if (sv_pin_parent(&w->paths, &w->t, name, w->in.resolve, p) < 0)
+			break;
+		if (p->slash && !sv_place_is_dots(p))
+			return -EISDIR;
+		if (behind_link(p, name, base) <= 0)
+			break;
+	}
+	return -ENOTDIR;
+}
+
 /* Pin the object and judge it, or make it; whoever is faster is looked at again. */
 static void open_pinned(struct sv_work *w)
 {
@@ -291,6 +308,8 @@ static void open_pinned(struct sv_work *w)
 			return sv_refuse_why(w, EACCES, "a process outside the tree, or no file at all");
 		if (rc == -ENOENT && !(flags & O_CREAT))
 			return open_missing(w);
+		if (rc == -ENOTDIR && flags & O_CREAT && !(pin & SV_PIN_NOFOLLOW))
+			rc = slash_behind_link(w, name, &base);
 		if (rc != -ENOENT)
 			return sv_fail_call(w, -rc);
 		if (try_create(w, name, &base))

@@ -225,6 +225,8 @@ static bool missing_in_proc(const struct sv_paths *p, int base, const char *path
 	cleanup_fd int fd = -1;
 	struct stat st;
 
+	if (n > 1 && !strcmp(path + n - 2, "/."))
+		n--;
 	while (n > 0 && path[n - 1] == '/')
 		n--;
 	while (n > 0 && path[n - 1] != '/')
@@ -303,13 +305,13 @@ static void split(const struct sv_pathname *name, char *dir, struct sv_place *ou
 	for (cut = end; cut > 0 && name->text[cut - 1] != '/'; cut--)
 		;
 	memcpy(dir, name->text, (size_t)cut);
-	dir[cut] = 0;
+	strcpy(dir + cut, ".");		/* the folder must be one that may be searched */
 	memcpy(out->last, name->text + cut, (size_t)(end - cut));
 	out->last[end - cut] = 0;
 	if (out->slash)
 		strcpy(out->last + (end - cut), "/");
-	if (cut == 0)
-		strcpy(dir, name->text[0] == '/' ? "/" : ".");
+	if (cut == 0 && name->text[0] == '/')
+		strcpy(dir, "/");
 	if (end == 0)
 		strcpy(out->last, ".");
 }

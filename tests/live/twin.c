@@ -623,7 +623,7 @@ static void op_readlink(void)
 static void op_list(void)
 {
 	struct name n;
-	struct dirent **all;
+	char **all = NULL;
 	const int fd = dirfd_of();
 	const char *p = path(&n);
 	const int dir = openat(fd, p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -635,11 +635,10 @@ static void op_list(void)
 	count = outside(dir) ? 0 : names_of(dir, &all);
 	for (i = 0; i < count; i++) {
 		say(" ");
-		say_name(all[i]->d_name);
+		say_name(all[i]);
 		free(all[i]);
 	}
-	if (count)
-		free(all);
+	free(all);
 	close(dir);
 }
 
@@ -652,6 +651,12 @@ static void op_umask(void)
 	say_result(umask(mask));
 }
 
+static void go_home(void)
+{
+	if (fchdir(tree_fd) < 0 && (fchmod(tree_fd, 0755) < 0 || fchdir(tree_fd) < 0))
+		die("home");
+}
+
 static void op_chdir(void)
 {
 	struct name n;
@@ -660,8 +665,8 @@ static void op_chdir(void)
 	const char *p = held ? "" : path(&n);
 
 	say_result(held ? syscall(SYS_fchdir, fd) : syscall(SYS_chdir, p));
-	if (chance(50) && fchdir(tree_fd) < 0)
-		die("back");
+	if (chance(50))
+		go_home();
 }
 
 static void op_close(void)
@@ -707,9 +712,8 @@ static void stay_inside(void)
 	char here[4097];
 
 	if (getcwd(here, sizeof(here)) &&
-	    (strncmp(here, tree, tree_len) || (here[tree_len] != '/' && here[tree_len])) &&
-	    fchdir(tree_fd) < 0)
-		die("inside");
+	    (strncmp(here, tree, tree_len) || (here[tree_len] != '/' && here[tree_len])))
+		go_home();
 }
 
 static void first_slots(void)

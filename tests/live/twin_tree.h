@@ -103,13 +103,30 @@ static inline void say_content(int dir, const char *name, mode_t mode)
 	say(" %08x", sum);
 }
 
-/* The entries of a folder that can be listed, sorted; the caller frees. */
-static inline int names_of(int dir, struct dirent ***all)
+static inline int by_text(const void *a, const void *b)
 {
-	int n = scandirat(dir, ".", all, NULL, by_name);
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
-	if (n < 0)
-		die("scandir");
+/* The entries of a folder that was opened for listing, sorted; the caller frees. */
+static inline int names_of(int dir, char ***all)
+{
+	DIR *d = fdopendir(dup(dir));
+	struct dirent *e;
+	int n = 0;
+
+	*all = NULL;
+	if (!d)
+		die("list");
+	rewinddir(d);
+	while ((e = readdir(d))) {
+		*all = realloc(*all, (size_t)(n + 1) * sizeof(**all));
+		if (!*all || !((*all)[n++] = strdup(e->d_name)))
+			die("memory");
+	}
+	closedir(d);
+	if (n)
+		qsort(*all, (size_t)n, sizeof(**all), by_text);
 	return n;
 }
 
@@ -127,11 +144,11 @@ static inline int open_folder(int dir, const char *name)
 
 static inline void wipe(int dir)
 {
-	struct dirent **all;
+	char **all;
 	int n = names_of(dir, &all), i;
 
 	for (i = 0; i < n; i++) {
-		const char *name = all[i]->d_name;
+		const char *name = all[i];
 
 		if (strcmp(name, ".") && strcmp(name, "..") && unlinkat(dir, name, 0) < 0) {
 			int fd = open_folder(dir, name);
@@ -150,11 +167,11 @@ static inline void wipe(int dir)
  * they were told. */
 static inline void tell(int dir, int depth)
 {
-	struct dirent **all;
+	char **all;
 	int n = names_of(dir, &all), i;
 
 	for (i = 0; i < n; i++) {
-		const char *name = all[i]->d_name;
+		const char *name = all[i];
 		char text[4097];
 		struct stat st;
 		ssize_t k;
