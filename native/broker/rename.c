@@ -106,14 +106,17 @@ static void judge_and_move(struct sv_work *w)
 		sv_give_result(w, rc);
 }
 
-/* "." and ".." cannot be moved, nor replaced. */
+/* "." and ".." cannot be moved, nor replaced; another file system comes first. */
 static int dots_errno(const struct sv_work *w)
 {
-	if (sv_place_is_dots(&w->place[0]))
-		return EBUSY;
-	if (sv_place_is_dots(&w->place[1]))
-		return w->in.flags & NOREPLACE ? EEXIST : EBUSY;
-	return 0;
+	const struct sv_place *a = &w->place[0], *b = &w->place[1];
+	const bool from = sv_place_is_dots(a);
+
+	if (!from && !sv_place_is_dots(b))
+		return 0;
+	if (a->st.st_dev != b->st.st_dev)
+		return EXDEV;
+	return !from && w->in.flags & NOREPLACE ? EEXIST : EBUSY;
 }
 
 void sv_do_rename(struct sv_work *w)

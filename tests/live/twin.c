@@ -6,7 +6,9 @@
  * told: natively and supervised the same sequence runs. After EPOCH operations
  * the tree is told and made anew, so that one difference is no more than that.
  *
- * usage: twin FOLDER SEED OPERATIONS [UID]   (FOLDER is there and empty) */
+ * usage: twin FOLDER SEED OPERATIONS [UID [turns]]   (FOLDER is there and empty)
+ *
+ * With UID (for root) everything is done as that user, with turns only at times. */
 #include "twin_tree.h"
 
 #include <grp.h>
@@ -20,6 +22,7 @@ enum { EPOCH = 250, SLOTS = 8, NR_fchmodat2 = 452 };
 
 static uint64_t state;
 static int slots[SLOTS];
+static unsigned other;		/* the effective identity changes between root's and this */
 static bool over;		/* this epoch ends here: what came may differ */
 static char *edge;		/* the last bytes before nothing */
 static char n255[256], n256[257];
@@ -94,6 +97,15 @@ static void long_path(char *buf)
 	strcpy(buf + i, end);
 }
 
+/* One's own descriptors by name. */
+static void magic_path(char *buf, size_t cap)
+{
+	static const char *const ends[] = { "", "", "", "/", "/a", "/..", "/new" };
+	static const char *const starts[] = { "/proc/self", "/proc/thread-self", "/dev" };
+
+	snprintf(buf, cap, "%s/fd/%d%s", PICK(starts), slots[below(SLOTS)], PICK(ends));
+}
+
 struct name {
 	const char *p;
 	char buf[5000];
@@ -117,6 +129,8 @@ static const char *path(struct name *n)
 		n->p = edge;
 	else if (what < 20)
 		long_path(n->buf);
+	else if (what < 30)
+		magic_path(n->buf, sizeof(n->buf));
 	else if (what >= 40)
 		plain_path(n->buf, sizeof(n->buf), 0);
 	if (n->p == n->buf)
@@ -651,8 +665,17 @@ static void op_umask(void)
 	say_result(umask(mask));
 }
 
+static void take_identity(unsigned id)
+{
+	if (seteuid(0) < 0 || setegid(id) < 0 || seteuid(id) < 0)
+		die("identity");
+}
+
+/* Whoever owns the tree by now and whatever its mode. */
 static void go_home(void)
 {
+	if (fchdir(tree_fd) < 0 && other)
+		take_identity(0);
 	if (fchdir(tree_fd) < 0 && (fchmod(tree_fd, 0755) < 0 || fchdir(tree_fd) < 0))
 		die("home");
 }
@@ -701,6 +724,8 @@ static void one(unsigned long seed, unsigned long epoch, unsigned long number)
 	for (i = 0; at >= ops[i].weight; i++)
 		at -= ops[i].weight;
 	say("%lu.%lu\t%s", epoch, number, ops[i].name);
+	if (other && chance(10))
+		take_identity(geteuid() ? 0 : other);
 	errno = 0;
 	ops[i].run();
 	end_line();
@@ -761,6 +786,8 @@ static void run(int top, unsigned long seed, unsigned long count)
 		}
 		close_slots();
 		close(tree_fd);
+		if (other)
+			take_identity(0);
 		if (fchdir(top) < 0)
 			die("top");
 		printf("%lu.tree\n", epoch);
@@ -783,8 +810,10 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		die("usage");
-	if (argc > 4)
+	if (argc == 5)
 		become((unsigned)atoi(argv[4]), argv[1]);
+	else if (argc > 5)
+		other = (unsigned)atoi(argv[4]);
 	signal(SIGPIPE, SIG_IGN);
 	top = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0)
