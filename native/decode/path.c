@@ -153,20 +153,25 @@ static int check_proc(const struct sv_paths *p, const struct sv_tracee *t, const
 }
 
 /* The kernel marks a name that was removed with this tail, also where the object
- * has others left. A name that really ends so is found where it says. */
-static void strip_deleted(struct sv_place *out)
+ * has others left. A name that really ends so is found where it says; where nobody
+ * can look, it could be either. */
+static int strip_deleted(struct sv_place *out)
 {
 	static const char tail[] = " (deleted)";
 	const int n = (int)sizeof(tail) - 1;
 	struct stat named;
 
 	if (out->len <= n || strcmp(out->path + out->len - n, tail))
-		return;
-	if (fstatat(AT_FDCWD, out->path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    named.st_dev == out->st.st_dev && named.st_ino == out->st.st_ino)
-		return;
+		return 0;
+	if (fstatat(AT_FDCWD, out->path, &named, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (named.st_dev == out->st.st_dev && named.st_ino == out->st.st_ino)
+			return 0;
+	} else if (errno == EACCES && out->st.st_nlink != 0) {
+		return -EACCES;
+	}
 	out->len -= n;
 	out->path[out->len] = 0;
+	return 0;
 }
 
 int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool via_fd,
@@ -185,7 +190,9 @@ int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool v
 		out->held = via_fd && (S_ISFIFO(out->st.st_mode) || S_ISSOCK(out->st.st_mode));
 		return out->held ? 0 : -EACCES;
 	}
-	strip_deleted(out);
+	rc = strip_deleted(out);
+	if (rc < 0)
+		return rc;
 	out->held = via_fd && out->st.st_nlink == 0 && !strncmp(out->path, "/memfd:", 7);
 	if (out->st.st_dev == p->proc_dev)
 		return check_proc(p, t, out->path);
