@@ -120,6 +120,15 @@ static int behind_link(struct sv_place *p, struct sv_pathname *name, int *base)
 	return 1;
 }
 
+/* A limited walk would have to start again where it started. */
+static int create_behind_link(const struct sv_work *w, struct sv_place *p, struct sv_pathname *name,
+			      int *base)
+{
+	int rc = behind_link(p, name, base);
+
+	return rc > 0 && w->in.resolve ? -ELOOP : rc;
+}
+
 static void give_created(struct sv_work *w, int fd)
 {
 	sv_give_fd(w, fd, w->in.flags & O_CLOEXEC, (w->in.flags & O_ACCMODE) != O_RDONLY);
@@ -174,9 +183,7 @@ static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
 		rc = fd;
 		if (fd != -EEXIST || w->in.flags & O_EXCL)
 			break;
-		rc = behind_link(p, name, base);
-		if (rc > 0 && w->in.resolve)	/* a limited walk starts where it started */
-			rc = -ELOOP;
+		rc = create_behind_link(w, p, name, base);
 		if (rc <= 0)
 			break;
 	}
@@ -268,12 +275,15 @@ static bool creates_with_slash(struct sv_work *w)
 }
 
 /* A link's text that ends in '/' is refused with O_CREAT just as unseen, also
- * where it leads to a file. */
-static int slash_behind_link(struct sv_work *w, struct sv_pathname *name, int *base)
+ * where it leads to a file or nowhere. Otherwise rc is what it was. */
+static int slash_behind_link(struct sv_work *w, struct sv_pathname *name, int *base, int rc)
 {
 	struct sv_place *p = &w->place[0];
 	int links;
 
+	if ((rc != -ENOTDIR && (rc != -ELOOP || w->in.resolve)) ||
+	    (w->in.flags & (O_CREAT | O_EXCL | O_NOFOLLOW)) != O_CREAT)
+		return rc;
 	for (links = 0; links < LINKS; links++) {
 		sv_place_close(p);
 		if (sv_pin_parent(&w->paths, &w->t, name, w->in.resolve, p) < 0)
@@ -283,7 +293,7 @@ static int slash_behind_link(struct sv_work *w, struct sv_pathname *name, int *b
 		if (behind_link(p, name, base) <= 0)
 			break;
 	}
-	return -ENOTDIR;
+	return rc;
 }
 
 /* Pin the object and judge it, or make it; whoever is faster is looked at again. */
@@ -308,10 +318,8 @@ static void open_pinned(struct sv_work *w)
 			return sv_refuse_why(w, EACCES, "a process outside the tree, or no file at all");
 		if (rc == -ENOENT && !(flags & O_CREAT))
 			return open_missing(w);
-		if (rc == -ENOTDIR && flags & O_CREAT && !(pin & SV_PIN_NOFOLLOW))
-			rc = slash_behind_link(w, name, &base);
 		if (rc != -ENOENT)
-			return sv_fail_call(w, -rc);
+			return sv_fail_call(w, -slash_behind_link(w, name, &base, rc));
 		if (try_create(w, name, &base))
 			return;
 	}

@@ -215,15 +215,6 @@ static int kernel_walk(int start, const char *path, int pin, uint64_t resolve)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Names through which the supervisor's own /proc folder could answer. */
-static bool leads_to_proc(const char *path)
-{
-	while (path[0] == '/' && path[1] == '/')
-		path++;
-	return !strncmp(path, "/proc/", 6) || !strncmp(path, "/dev/fd", 7) ||
-	       !strncmp(path, "/dev/std", 8);
-}
-
 /* "Not there" may only mean: not in the supervisor's own folder of /proc. */
 static bool missing_in_proc(const struct sv_paths *p, int base, const char *path)
 {
@@ -270,7 +261,7 @@ static int pin_from(struct sv_paths *p, const struct sv_tracee *t, int start, co
 	const int base = start < 0 ? AT_FDCWD : start;
 	int fd = -ELOOP, rc, via = -1;
 
-	if (!leads_to_proc(path) || resolve)
+	if (!sv_leads_to_proc(path) || resolve)
 		fd = kernel_walk(base, path, pin, resolve);
 	if (!resolve && (fd == -ELOOP || (fd == -ENOENT && missing_in_proc(p, base, path))))
 		fd = sv_walk(p, t, base, path, pin, &via);

@@ -109,6 +109,7 @@ static void to_file_slash(void) { reg(); (void)!symlink("reg/", "link"); }
 static void to_link_slash(void) { to_file_slash(); (void)!symlink("link", "link2"); }
 static void to_outside(void) { (void)!symlink("../out/file", "link"); }
 static void to_new_outside(void) { (void)!symlink("../out/new", "link"); }
+static void loop_slash(void) { (void)!symlink("loop/", "loop"); }
 static void loop(void) { (void)!symlink("loop", "loop"); }
 static void growing(void)
 {
@@ -151,7 +152,8 @@ static const struct object objects[] = {
 	HERE("dangling far", "link", to_nowhere), HERE("dangling slash", "link", to_slash),
 	HERE("file slash", "link", to_file_slash), HERE("link to file slash", "link2", to_link_slash),
 	HERE("link outside", "link", to_outside), HERE("dangling outside", "link", to_new_outside),
-	HERE("growing loop", "grow", growing), HERE("loop", "loop", loop), HERE("chain of 40", "c40", chain40),
+	HERE("growing loop", "grow", growing), HERE("loop", "loop", loop),
+	HERE("loop slash", "loop", loop_slash), HERE("chain of 40", "c40", chain40),
 	HERE("chain of 41", "c41", chain41),
 	{ "fifo", "fifo", fifo, DIR_CWD, true }, HERE("socket", "sock", sock),
 	HERE("shut socket", "sock", shut_sock),

@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -217,7 +219,7 @@ def check(supervised: Supervised, program: Path, words: list[str], operations: i
             assert left == right
     log.info("compared: %s", dict(seen))
     assert not wrong, f"{len(wrong)} epochs differ:\n" + "\n".join(wrong[:30])
-    assert seen["lines"] > operations * 0.9
+    assert seen["lines"] > operations * (0.7 if words else 0.9)
 
 
 @pytest.mark.timeout(max(240, OPERATIONS // 200))
@@ -226,14 +228,23 @@ def test_random_operations(supervised: Supervised, program: Callable[..., Path])
     check(supervised, program("twin"), [], OPERATIONS)
 
 
+@pytest.fixture
+def open_to_all() -> Iterator[Supervised]:
+    """A workspace that others reach; pytest shuts its own folder again at every start."""
+    with tempfile.TemporaryDirectory(prefix="twin-") as name:
+        place = Path(name)
+        place.chmod(0o755)
+        for folder in ("work", "home"):
+            (place / folder).mkdir()
+        yield Supervised(place / "work", place / "home")
+
+
 @pytest.mark.root
 @pytest.mark.timeout(max(240, OPERATIONS // 200))
 @pytest.mark.parametrize("words", [["54321"], ["54321", "turns"]], ids=["for good", "in turns"])
 def test_changed_identity(
-    supervised: Supervised, program: Callable[..., Path], words: list[str]
+    open_to_all: Supervised, compile_c: Callable[..., Path], words: list[str]
 ) -> None:
     """The same where root became somebody else, for good or from time to time."""
-    for folder in (supervised.root, *supervised.root.parents):
-        if folder.name and folder != Path("/tmp"):
-            folder.chmod(folder.stat().st_mode | 0o011)
-    check(supervised, program("twin"), words, OPERATIONS // 4)
+    program = Path(shutil.copy(compile_c("twin"), open_to_all.root / "twin"))
+    check(open_to_all, program, words, OPERATIONS // 4)
