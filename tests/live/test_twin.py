@@ -97,6 +97,11 @@ def procfs(native: Line, ours: Line) -> bool:
     )
 
 
+def doubtful(native: Line, ours: Line) -> bool:
+    """A name that may or may not end in "(deleted)", in a folder nobody may search, is refused."""
+    return native.words[:1] == ("doubtful",) and ours.errno == "EACCES"
+
+
 def own_proc(native: Line, ours: Line) -> bool:
     """Who changed its ids hides its /proc folder, from us with these ids as from others."""
     return (
@@ -115,7 +120,7 @@ def opened_before(native: Line, ours: Line) -> bool:
 
 
 CHANGED = (own_proc, opened_before)  # only where the identity changes
-KNOWN = (path_only, behind_dangling, whiteout, slash_behind, procfs)
+KNOWN = (path_only, behind_dangling, whiteout, slash_behind, procfs, doubtful)
 EPOCH = re.compile(r"^(\d+)\.")
 
 

@@ -22,7 +22,6 @@ enum { EPOCH = 250, SLOTS = 8, NR_fchmodat2 = 452 };
 
 static uint64_t state;
 static int slots[SLOTS];
-static bool root;		/* from the start to the end */
 static unsigned other;		/* the effective identity changes between root's and this */
 static bool over;		/* this epoch ends here: what came may differ */
 static char *edge;		/* the last bytes before nothing */
@@ -54,8 +53,6 @@ static const char *component(unsigned *ups)
 		"n\nl", " sp ", "\xff\xfe", "#x", "...", "\\", "-f", "*", n255, n256,
 		"\xe2\x82\xac", "a:b", "..a", "a (deleted)", " (deleted)",
 	};
-	/* in a folder that it may not search a user is refused what bears such a name */
-	const unsigned n = COUNT(odd) - (root ? 0 : 2);
 
 	if (chance(5))
 		return ".";
@@ -63,7 +60,7 @@ static const char *component(unsigned *ups)
 		++*ups;
 		return "..";
 	}
-	return chance(8) ? odd[below(n)] : PICK(common);
+	return chance(8) ? PICK(odd) : PICK(common);
 }
 
 static void plain_path(char *buf, size_t cap, unsigned ups)
@@ -715,6 +712,32 @@ static const struct { const char *name; void (*run)(void); unsigned weight; } op
 	{ "chdir", op_chdir, 3 }, { "close", op_close, 1 },
 };
 
+/* Removed, or called so? In a folder that may not be searched nobody can tell. */
+static bool doubtful(const char *self)
+{
+	static const char tail[] = " (deleted)";
+	const ssize_t n = sizeof(tail) - 1;
+	char text[4097];
+	struct stat st;
+	const ssize_t k = readlink(self, text, sizeof(text) - 1);
+
+	text[k < 0 ? 0 : k] = 0;
+	return k > n && !strcmp(text + k - n, tail) && lstat(text, &st) < 0 && errno == EACCES;
+}
+
+static bool any_doubtful(void)
+{
+	char self[64];
+	bool any = doubtful("/proc/self/cwd");
+	int i;
+
+	for (i = 0; i < SLOTS && !any; i++) {
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", slots[i]);
+		any = doubtful(self);
+	}
+	return any;
+}
+
 static void one(unsigned long seed, unsigned long epoch, unsigned long number)
 {
 	unsigned total = 0, at;
@@ -729,6 +752,8 @@ static void one(unsigned long seed, unsigned long epoch, unsigned long number)
 	say("%lu.%lu\t%s", epoch, number, ops[i].name);
 	if (other && chance(10))
 		take_identity(geteuid() ? 0 : other);
+	if (any_doubtful())
+		say(" doubtful");
 	errno = 0;
 	ops[i].run();
 	end_line();
@@ -817,7 +842,6 @@ int main(int argc, char **argv)
 		become((unsigned)atoi(argv[4]), argv[1]);
 	else if (argc > 5)
 		other = (unsigned)atoi(argv[4]);
-	root = geteuid() == 0 && !other;
 	signal(SIGPIPE, SIG_IGN);
 	top = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0)
