@@ -116,6 +116,8 @@ struct sv_start {
 	const char *cwd;		/* NULL = stay */
 	const char *path;		/* program file; NULL = search argv[0] in PATH of envp */
 	uint32_t degraded;		/* bits of sv_facility indexes waived by the user */
+	const char *trash;		/* folder of this session for what is deleted; NULL = none */
+	int64_t trash_room;		/* bytes that it may take */
 };
 
 struct sv_status {
@@ -136,8 +138,9 @@ int sv_abi(void);
  * -ENOENT past the end. */
 int sv_row(int i, struct sv_row *out);
 /* Say before sv_row which facilities (bits of their indexes) a run will do
- * without: what those bound becomes a notification in the rows. Returns 1 when
- * the kernel bounds signals by itself, else 0; -1 changes nothing and asks. */
+ * without: what those bound becomes a notification or a refusal in the rows.
+ * Returns what the kernel bounds by itself, 1 for looking into processes, 2 for
+ * signals; -1 changes nothing and asks. */
 int sv_assume(int64_t waived);
 /* Index of the row of syscall nr, or -ENOENT. */
 int sv_row_of(int nr);

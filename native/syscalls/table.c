@@ -30,6 +30,7 @@ enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
 #define N(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
 #define X(n, e, why) { __NR_##n, #n, why, SV_CLASS_REFUSE, SV_HOW_none, e, 0, { 0 } },
 #define S(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_signal, 0, 0, { SV_ROLE_PID } },
+#define L(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_domain, 0, 0, { 0 } },
 #define T(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_##h, 0, 0, r },
 #define V(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_##h, 0, 0, r },
 #define B(n, h, p, r, why) { __NR_##n, #n, why, SV_CLASS_BROKER, SV_HOW_##h, 0, p, r },
@@ -116,6 +117,7 @@ enum { WHENS = sizeof(whens) / sizeof(whens[0]) };
 static int16_t index_of[NR_MAX];
 static bool ready;
 static bool scoped;	/* the kernel offers Landlock scopes */
+static bool domains;	/* the kernel offers Landlock, which bounds ptrace and its like */
 static bool no_landlock;	/* but this run does without Landlock */
 
 void sv_table_init(void)
@@ -130,8 +132,10 @@ void sv_table_init(void)
 		if (rows[i].nr >= 0 && rows[i].nr < NR_MAX)
 			index_of[rows[i].nr] = (int16_t)i;
 #ifdef SYS_landlock_create_ruleset
-	scoped = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >=
-		 LANDLOCK_ABI_SCOPES;
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	domains = abi >= 1;
+	scoped = abi >= LANDLOCK_ABI_SCOPES;
 #endif
 	ready = true;
 }
@@ -144,11 +148,14 @@ const struct sv_syscall *sv_table_find(int nr)
 }
 
 /* The class in force here: signals need a notification where the kernel has no
- * Landlock scope to bound them. */
+ * Landlock scope to bound them, and a process may be looked into only where a
+ * domain keeps that inside the tree. */
 static enum sv_class effective(const struct sv_syscall *row)
 {
 	if (row->how == SV_HOW_signal && (!scoped || no_landlock))
 		return row->nr == __NR_pidfd_send_signal ? SV_CLASS_REFUSE : SV_CLASS_VERIFY;
+	if (row->how == SV_HOW_domain && (!domains || no_landlock))
+		return SV_CLASS_REFUSE;
 	return row->klass;
 }
 
@@ -174,7 +181,7 @@ int sv_assume(int64_t waived)
 	sv_table_init();
 	if (waived >= 0)
 		no_landlock = waived & 1LL << SV_FACILITY_LANDLOCK;
-	return scoped && !no_landlock;
+	return no_landlock ? 0 : domains | scoped << 1;
 }
 
 int sv_row_of(int nr)

@@ -32,7 +32,8 @@ enum sv_how {
 	SV_HOW_truncate, SV_HOW_exec,
 	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_network, SV_HOW_socket, SV_HOW_socketpair,
 	SV_HOW_sendto, SV_HOW_ioctl, SV_HOW_setsockopt,
-	SV_HOW_signal
+	SV_HOW_signal,
+	SV_HOW_domain		/* never notified: allowed or refused as a whole */
 };
 
 struct sv_syscall {

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from supervisor.policy.cache import Entry
     from supervisor.run.events import Event
     from supervisor.run.session import Follower, Outcome
+    from supervisor.trash.folder import SessionTrash
 
     Runner = Callable[[Plan, Sequence[Follower]], Outcome]
 
@@ -169,6 +170,7 @@ class _Run:
             entry.blob,
             lambda tmp: apply_env(entry.env, request.environ, tmp),
             private_tmp=entry.needs_tmp,
+            trash=self._trash(request) if entry.needs_trash else None,
             degraded=degraded,
             timeout=self.args.timeout,
             wait_all=self.args.wait_all,
@@ -183,6 +185,11 @@ class _Run:
             raise
         self._tell_end(outcome)
         return outcome.code
+
+    def _trash(self, request: Request) -> Callable[[], SessionTrash]:
+        from supervisor.trash.folder import SessionTrash
+
+        return lambda: SessionTrash(request.environ, self.session)
 
     def _trail(self, request: Request, entry: Entry, lookup: Lookup) -> AuditTrail | None:
         from supervisor.audit import writer

@@ -10,7 +10,7 @@ from supervisor.errors import SupervisorError
 from supervisor.policy import blob
 from supervisor.policy.bpf import RowLike, WhenLike, build_filter
 from supervisor.policy.cache import Entry
-from supervisor.policy.compile import FLAG_TMP, Compiled, Protected, compile_policy
+from supervisor.policy.compile import FLAG_TMP, FLAG_TRASH, Compiled, Protected, compile_policy
 from supervisor.policy.merge import load_policy
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def build(
         env=(policy.env.keep, policy.env.drop, policy.env.values),
         sources=tuple((s.file, s.path, s.sha256) for s in policy.sources),
         needs_tmp=bool(compiled.flags & FLAG_TMP),
+        needs_trash=bool(compiled.flags & FLAG_TRASH),
         observe=policy.observe,
     )
     return Built(policy, compiled, entry)

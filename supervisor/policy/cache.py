@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from supervisor.policy.environ import EnvPart
 
 FORMAT = 1
-_MAGIC = b"SVC2"
+_MAGIC = b"SVC3"
 _MAX_ENTRY = 65 << 20
 _MAX_SOURCE = 1 << 20
 _MAX_ENTRIES = 256
@@ -41,10 +41,11 @@ class Entry:
         env: For ``environ.apply_env``.
         sources: (name for people, absolute path or "", SHA-256 in hex) of every source file.
         needs_tmp: Whether a private temporary folder is needed.
+        needs_trash: Whether a folder for what is deleted is needed.
         observe: Whether what rules refuse passes and is only recorded.
     """
 
-    __slots__ = ("blob", "env", "name", "needs_tmp", "observe", "sources")
+    __slots__ = ("blob", "env", "name", "needs_tmp", "needs_trash", "observe", "sources")
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class Entry:
         env: EnvPart,
         sources: tuple[tuple[str, str, str], ...],
         needs_tmp: bool,
+        needs_trash: bool,
         observe: bool,
     ) -> None:
         """Hold the parts of one entry."""
@@ -62,6 +64,7 @@ class Entry:
         self.env = env
         self.sources = sources
         self.needs_tmp = needs_tmp
+        self.needs_trash = needs_trash
         self.observe = observe
 
 
@@ -168,6 +171,7 @@ def store(
         flat.text(key),
         flat.text(entry.name),
         b"1" if entry.needs_tmp else b"",
+        b"1" if entry.needs_trash else b"",
         b"1" if entry.observe else b"",
         flat.many(flat.text(pattern) for pattern in keep),
         flat.many(flat.text(pattern) for pattern in drop),
@@ -193,7 +197,7 @@ def _unpack(data: bytes, key: str) -> tuple[Entry, list[tuple[str, bytes]]] | No
     if data[:4] != _MAGIC or digest(body) != data[4:36]:
         return None
     try:
-        kept, name, tmp, observe, keep, drop, values, sources, used, blob = flat.unpack(body)
+        kept, name, tmp, trash, observe, keep, drop, values, sources, used, blob = flat.unpack(body)
         pairs = [flat.unpack(item) for item in flat.unpack(values)]
         files = [tuple(map(flat.as_text, flat.unpack(item))) for item in flat.unpack(sources)]
         variables = [flat.unpack(item) for item in flat.unpack(used)]
@@ -207,6 +211,7 @@ def _unpack(data: bytes, key: str) -> tuple[Entry, list[tuple[str, bytes]]] | No
             ),
             sources=tuple((shown, path, known) for shown, path, known in files),
             needs_tmp=bool(tmp),
+            needs_trash=bool(trash),
             observe=bool(observe),
         )
         return (

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FLAG_OBSERVE = 1
 FLAG_TMP = 2
+FLAG_TRASH = 4
 KIND_FILES, KIND_EXEC = range(2)
 MATCH, EXCEPT = range(2)
 FLOOR_EXEC = 1
@@ -53,7 +54,7 @@ class Compiled:
     """All parts of the blob, in its order.
 
     Attributes:
-        flags: ``FLAG_OBSERVE`` and ``FLAG_TMP`` bits.
+        flags: ``FLAG_OBSERVE``, ``FLAG_TMP`` and ``FLAG_TRASH`` bits.
         record: enum sv_record.
         filter: The seccomp program, 8 bytes an instruction.
         rules: The rules; the other parts refer to them by index.
@@ -95,6 +96,8 @@ def compile_policy(
     late = [path for path, _ in floor] + [value for _, value in policy.env.values]
     if parts.uses_tmp() or any(text[:1] == MARK for text in late):
         flags |= FLAG_TMP
+    if any(rule.dest_kind == schema.DEST_TRASH for rule in policy.files):
+        flags |= FLAG_TRASH
     return Compiled(
         flags=flags,
         record=policy.record,
@@ -163,7 +166,7 @@ class _Parts:
                 rule.say,
                 _src(rule),
                 rule.dest_kind,
-                rule.dest if rule.dest_kind else None,
+                rule.dest or None,
             )
         )
         self.paths.extend((index, MATCH, pattern) for pattern in rule.patterns)

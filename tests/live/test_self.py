@@ -30,6 +30,7 @@ def call(name, *args):
     rc = libc.syscall(ctypes.c_long(NR[name]), *words)
     print(name, "worked" if rc >= 0 else errno.errorcode[ctypes.get_errno()])
 low = (ctypes.c_ulong * 2)(1, 1)
+vec = (ctypes.c_ulong * 2)(ctypes.addressof(low) & ~4095, 4096)
 for pid in (sup, guard):
     call("prlimit64", pid, 7, low, None)
     call("prlimit64", pid, 7, None, low)
@@ -46,7 +47,8 @@ for pid in (sup, guard):
     call("tkill", pid, 19)
     call("tgkill", pid, pid, 19)
     call("rt_sigqueueinfo", pid, 9, info)
-    call("process_vm_readv", pid, buf, 1, buf, 1, 0)
+    call("process_vm_readv", pid, vec, 1, vec, 1, 0)
+    call("process_madvise", os.pidfd_open(pid), vec, 1, 20, 0)
     call("ptrace", 0x4206, pid, 0, 0)
     call("kcmp", pid, os.getpid(), 2, 0, 0)
     try:
