@@ -3,6 +3,7 @@
 #include "broker/image.h"
 
 #include "base/fd.h"
+#include "decode/lexical.h"
 #include "syscalls/nr.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static int pin_program(struct sv_work *w)
 
 	if (w->in.flags & ~(uint64_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | EXECVE_CHECK))
 		return -EINVAL;
-	if (name->len == 0 && w->in.flags & AT_EMPTY_PATH)
+	if (sv_names_start(name, w->in.flags))
 		return sv_pin_fd(&w->paths, &w->t, name->dirfd, &w->place[0]);
 	rc = sv_pin(&w->paths, &w->t, name, pin, 0, &w->place[0]);
 	return rc == 0 && S_ISLNK(w->place[0].st.st_mode) ? -ELOOP : rc;

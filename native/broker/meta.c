@@ -4,6 +4,7 @@
 #include "broker/object.h"
 
 #include "base/fd.h"
+#include "decode/lexical.h"
 #include "effect/creds.h"
 #include "effect/respond.h"
 
@@ -45,10 +46,8 @@ static bool pin_object(struct sv_work *w, uint64_t known_flags)
 		rc = sv_object_pin_fd(w, w->in.fd);
 	else if (name->null)
 		rc = pin_nameless(w);
-	else if (name->len == 0 && w->in.flags & AT_EMPTY_PATH)
-		rc = name->dirfd == AT_FDCWD ?
-			     sv_place_adopt(&w->paths, &w->t, sv_tracee_cwd(&w->t), false, p) :
-			     sv_pin_fd(&w->paths, &w->t, name->dirfd, p);
+	else if (sv_names_start(name, w->in.flags))
+		rc = sv_pin_fd(&w->paths, &w->t, name->dirfd, p);
 	else
 		rc = sv_pin(&w->paths, &w->t, name, pin, 0, p);
 	if (rc < 0)

@@ -37,8 +37,6 @@ static int object_errno(const struct sv_work *w, const struct sv_place *p)
 		return ENOTDIR;
 	if (type == S_IFDIR && (flags & O_CREAT || (writes && !is_tmpfile(flags))))
 		return EISDIR;
-	if (type == S_IFSOCK)
-		return ENXIO;
 	return 0;
 }
 
@@ -104,7 +102,7 @@ static int create_at(struct sv_work *w, struct sv_place *p)
 
 /* The name is taken: a dangling link that O_CREAT follows, or somebody was
  * faster. Returns 1 with name moved behind the link, 0 = look again, or -errno. */
-static int behind_link(struct sv_work *w, struct sv_place *p, struct sv_pathname *name, int *base)
+static int behind_link(struct sv_place *p, struct sv_pathname *name, int *base)
 {
 	char text[SV_PATH_MAX];
 	ssize_t k = readlinkat(p->parent, p->last, text, sizeof(text));
@@ -113,8 +111,6 @@ static int behind_link(struct sv_work *w, struct sv_place *p, struct sv_pathname
 		return errno == EINVAL || errno == ENOENT ? 0 : -errno;
 	if (k == 0 || k >= SV_PATH_MAX)
 		return k ? -ENAMETOOLONG : -ENOENT;
-	if (w->in.resolve)
-		return -ELOOP;
 	sv_close_fd(base);
 	*base = take_fd(&p->parent);
 	memcpy(name->text, text, (size_t)k);
@@ -122,6 +118,15 @@ static int behind_link(struct sv_work *w, struct sv_place *p, struct sv_pathname
 	name->len = (int)k;
 	name->at = *base;
 	return 1;
+}
+
+/* A limited walk would have to start again where it started. */
+static int create_behind_link(const struct sv_work *w, struct sv_place *p, struct sv_pathname *name,
+			      int *base)
+{
+	int rc = behind_link(p, name, base);
+
+	return rc > 0 && w->in.resolve ? -ELOOP : rc;
 }
 
 static void give_created(struct sv_work *w, int fd)
@@ -178,7 +183,7 @@ static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
 		rc = fd;
 		if (fd != -EEXIST || w->in.flags & O_EXCL)
 			break;
-		rc = behind_link(w, p, name, base);
+		rc = create_behind_link(w, p, name, base);
 		if (rc <= 0)
 			break;
 	}
@@ -195,10 +200,12 @@ static void open_tmpfile(struct sv_work *w)
 {
 	struct sv_place *p = &w->place[0];
 	char self[32];
-	struct open_how how = { .flags = w->in.flags | O_CLOEXEC };
+	/* by its number the folder is a link, which has to be followed */
+	struct open_how how = { .flags = (w->in.flags & ~(uint64_t)O_NOFOLLOW) | O_CLOEXEC };
+	const int pin = SV_PIN_DIRECTORY | (w->in.flags & O_NOFOLLOW ? SV_PIN_NOFOLLOW : 0);
 	mode_t mode;
 	long fd;
-	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], SV_PIN_DIRECTORY, w->in.resolve, p);
+	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], pin, w->in.resolve, p);
 
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
@@ -267,6 +274,28 @@ static bool creates_with_slash(struct sv_work *w)
 	return true;
 }
 
+/* A link's text that ends in '/' is refused with O_CREAT just as unseen, also
+ * where it leads to a file or nowhere. Otherwise rc is what it was. */
+static int slash_behind_link(struct sv_work *w, struct sv_pathname *name, int *base, int rc)
+{
+	struct sv_place *p = &w->place[0];
+	int links;
+
+	if ((rc != -ENOTDIR && (rc != -ELOOP || w->in.resolve)) ||
+	    (w->in.flags & (O_CREAT | O_EXCL | O_NOFOLLOW)) != O_CREAT)
+		return rc;
+	for (links = 0; links < LINKS; links++) {
+		sv_place_close(p);
+		if (sv_pin_parent(&w->paths, &w->t, name, w->in.resolve, p) < 0)
+			break;
+		if (p->slash && !sv_place_is_dots(p))
+			return -EISDIR;
+		if (behind_link(p, name, base) <= 0)
+			break;
+	}
+	return rc;
+}
+
 /* Pin the object and judge it, or make it; whoever is faster is looked at again. */
 static void open_pinned(struct sv_work *w)
 {
@@ -290,7 +319,7 @@ static void open_pinned(struct sv_work *w)
 		if (rc == -ENOENT && !(flags & O_CREAT))
 			return open_missing(w);
 		if (rc != -ENOENT)
-			return sv_fail_call(w, -rc);
+			return sv_fail_call(w, -slash_behind_link(w, name, &base, rc));
 		if (try_create(w, name, &base))
 			return;
 	}

@@ -7,6 +7,7 @@
 #include "broker/trash.h"
 
 #include "base/fd.h"
+#include "decode/lexical.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -142,14 +143,17 @@ static void judge_and_move(struct sv_work *w, bool keep)
 		sv_give_result(w, rc);
 }
 
-/* "." and ".." cannot be moved, nor replaced. */
+/* "." and ".." cannot be moved, nor replaced; another file system comes first. */
 static int dots_errno(const struct sv_work *w)
 {
-	if (sv_place_is_dots(&w->place[0]))
-		return EBUSY;
-	if (sv_place_is_dots(&w->place[1]))
-		return w->in.flags & NOREPLACE ? EEXIST : EBUSY;
-	return 0;
+	const struct sv_place *a = &w->place[0], *b = &w->place[1];
+	const bool from = sv_place_is_dots(a);
+
+	if (!from && !sv_place_is_dots(b))
+		return 0;
+	if (a->st.st_dev != b->st.st_dev)
+		return EXDEV;
+	return !from && w->in.flags & NOREPLACE ? EEXIST : EBUSY;
 }
 
 void sv_do_rename(struct sv_work *w)
@@ -183,7 +187,7 @@ static int pin_source(struct sv_work *w, struct sv_place *from)
 {
 	const int pin = w->in.flags & AT_SYMLINK_FOLLOW ? 0 : SV_PIN_NOFOLLOW;
 
-	if (w->in.flags & AT_EMPTY_PATH && w->in.name[0].len == 0)
+	if (sv_names_start(&w->in.name[0], w->in.flags))
 		return sv_pin_fd(&w->paths, &w->t, w->in.name[0].dirfd, from);
 	return sv_pin(&w->paths, &w->t, &w->in.name[0], pin, 0, from);
 }

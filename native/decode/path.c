@@ -153,20 +153,25 @@ static int check_proc(const struct sv_paths *p, const struct sv_tracee *t, const
 }
 
 /* The kernel marks a name that was removed with this tail, also where the object
- * has others left. A name that really ends so is found where it says. */
-static void strip_deleted(struct sv_place *out)
+ * has others left. A name that really ends so is found where it says; where nobody
+ * can look, it could be either. */
+static int strip_deleted(struct sv_place *out)
 {
 	static const char tail[] = " (deleted)";
 	const int n = (int)sizeof(tail) - 1;
 	struct stat named;
 
 	if (out->len <= n || strcmp(out->path + out->len - n, tail))
-		return;
-	if (fstatat(AT_FDCWD, out->path, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    named.st_dev == out->st.st_dev && named.st_ino == out->st.st_ino)
-		return;
+		return 0;
+	if (fstatat(AT_FDCWD, out->path, &named, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (named.st_dev == out->st.st_dev && named.st_ino == out->st.st_ino)
+			return 0;
+	} else if (errno == EACCES && out->st.st_nlink != 0) {
+		return -EACCES;
+	}
 	out->len -= n;
 	out->path[out->len] = 0;
+	return 0;
 }
 
 int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool via_fd,
@@ -185,7 +190,9 @@ int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool v
 		out->held = via_fd && (S_ISFIFO(out->st.st_mode) || S_ISSOCK(out->st.st_mode));
 		return out->held ? 0 : -EACCES;
 	}
-	strip_deleted(out);
+	rc = strip_deleted(out);
+	if (rc < 0)
+		return rc;
 	out->held = via_fd && out->st.st_nlink == 0 && !strncmp(out->path, "/memfd:", 7);
 	if (out->st.st_dev == p->proc_dev)
 		return check_proc(p, t, out->path);
@@ -208,15 +215,6 @@ static int kernel_walk(int start, const char *path, int pin, uint64_t resolve)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Names through which the supervisor's own /proc folder could answer. */
-static bool leads_to_proc(const char *path)
-{
-	while (path[0] == '/' && path[1] == '/')
-		path++;
-	return !strncmp(path, "/proc/", 6) || !strncmp(path, "/dev/fd", 7) ||
-	       !strncmp(path, "/dev/std", 8);
-}
-
 /* "Not there" may only mean: not in the supervisor's own folder of /proc. */
 static bool missing_in_proc(const struct sv_paths *p, int base, const char *path)
 {
@@ -225,6 +223,8 @@ static bool missing_in_proc(const struct sv_paths *p, int base, const char *path
 	cleanup_fd int fd = -1;
 	struct stat st;
 
+	if (n > 1 && !strcmp(path + n - 2, "/."))
+		n--;
 	while (n > 0 && path[n - 1] == '/')
 		n--;
 	while (n > 0 && path[n - 1] != '/')
@@ -261,7 +261,7 @@ static int pin_from(struct sv_paths *p, const struct sv_tracee *t, int start, co
 	const int base = start < 0 ? AT_FDCWD : start;
 	int fd = -ELOOP, rc, via = -1;
 
-	if (!leads_to_proc(path) || resolve)
+	if (!sv_leads_to_proc(path) || resolve)
 		fd = kernel_walk(base, path, pin, resolve);
 	if (!resolve && (fd == -ELOOP || (fd == -ENOENT && missing_in_proc(p, base, path))))
 		fd = sv_walk(p, t, base, path, pin, &via);
@@ -285,7 +285,7 @@ int sv_pin(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathna
 	int rc;
 
 	if (name->len == 0)
-		return -ENOENT;
+		return name->err ? name->err : -ENOENT;
 	rc = open_start(t, name, resolve, &start);
 	if (rc < 0)
 		return rc;
@@ -303,13 +303,13 @@ static void split(const struct sv_pathname *name, char *dir, struct sv_place *ou
 	for (cut = end; cut > 0 && name->text[cut - 1] != '/'; cut--)
 		;
 	memcpy(dir, name->text, (size_t)cut);
-	dir[cut] = 0;
+	strcpy(dir + cut, ".");		/* the folder must be one that may be searched */
 	memcpy(out->last, name->text + cut, (size_t)(end - cut));
 	out->last[end - cut] = 0;
 	if (out->slash)
 		strcpy(out->last + (end - cut), "/");
-	if (cut == 0)
-		strcpy(dir, name->text[0] == '/' ? "/" : ".");
+	if (cut == 0 && name->text[0] == '/')
+		strcpy(dir, "/");
 	if (end == 0)
 		strcpy(out->last, ".");
 }
@@ -345,7 +345,7 @@ int sv_pin_parent(struct sv_paths *p, const struct sv_tracee *t, const struct sv
 	int rc;
 
 	if (name->len == 0)
-		return -ENOENT;
+		return name->err ? name->err : -ENOENT;
 	rc = open_start(t, name, resolve, &start);
 	if (rc < 0)
 		return rc;
@@ -389,7 +389,7 @@ int sv_pin_missing(struct sv_paths *p, const struct sv_tracee *t, const struct s
 
 int sv_pin_fd(struct sv_paths *p, const struct sv_tracee *t, int fd, struct sv_place *out)
 {
-	int n = sv_tracee_fd(t, fd);
+	int n = fd == AT_FDCWD ? sv_tracee_cwd(t) : sv_tracee_fd(t, fd);
 
 	return n < 0 ? n : sv_place_adopt(p, t, n, true, out);
 }

@@ -65,7 +65,7 @@ int sv_pin_parent(struct sv_paths *p, const struct sv_tracee *t, const struct sv
  * has "." or "..", which mean nothing in a folder that is not there. */
 int sv_pin_missing(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathname *name,
 		   struct sv_place *out);
-/* Pin the target's open descriptor. */
+/* Pin the target's open descriptor, or its working folder for AT_FDCWD. */
 int sv_pin_fd(struct sv_paths *p, const struct sv_tracee *t, int fd, struct sv_place *out);
 /* Takes ownership of fd: fills st, path and held, and refuses what lies in
  * somebody else's /proc folder. For sv_pin and the walker. */

@@ -15,6 +15,11 @@ static int read_name(const struct sv_tracee *t, uint64_t addr, struct sv_pathnam
 {
 	int n = sv_read_str(t, addr, name->text, sizeof(name->text));
 
+	if (n == -EFAULT || n == -ENAMETOOLONG) {
+		name->err = n;
+		name->text[0] = 0;
+		return 0;
+	}
 	if (n < 0)
 		return n;
 	name->len = n;
@@ -201,6 +206,7 @@ int sv_decode(const struct sv_tracee *t, const struct sv_syscall *row, struct sv
 	out->name[0].at = out->name[1].at = -1;
 	out->name[0].null = out->name[1].null = false;
 	out->name[0].len = out->name[1].len = 0;
+	out->name[0].err = out->name[1].err = 0;
 	out->name[0].text[0] = out->name[1].text[0] = 0;
 	out->flags = row->preset;
 	out->mode = out->resolve = out->dev = 0;

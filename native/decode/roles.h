@@ -1,8 +1,7 @@
 /* roles.h - a notification's arguments, read once into a subject.
  *
  * This is the only place that reads arguments: whatever cannot be read makes
- * the whole call fail with the errno that the kernel would give, so an
- * unreadable argument is refused here and nowhere else. */
+ * the whole call fail with the errno that the kernel would give. */
 #ifndef SV_DECODE_ROLES_H
 #define SV_DECODE_ROLES_H
 
@@ -12,11 +11,14 @@
 
 #include <time.h>
 
-/* A path argument: its starting folder and its bytes. */
+/* A path argument: its starting folder and its bytes. A bad one fails only where
+ * it is looked up: the kernel speaks of flags, and of the first name's folders,
+ * before. */
 struct sv_pathname {
 	int dirfd;		/* as the target numbers it, AT_FDCWD = its cwd */
 	int at;			/* >= 0: starts from this descriptor of ours instead */
 	bool null;		/* the pointer was NULL and the call allows that */
+	int err;		/* -EFAULT, -ENAMETOOLONG: no name at all; len is 0 */
 	int len;
 	char text[SV_PATH_MAX];
 };

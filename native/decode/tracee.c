@@ -142,7 +142,7 @@ int sv_tracee_fd(const struct sv_tracee *t, int fd)
 		return -EBADF;
 	for (i = 0; i < t->nfds; i++)
 		if (t->fds[i].number == fd)
-			return again(t->fds[i].fd);
+			return t->fds[i].fd < 0 ? t->fds[i].fd : again(t->fds[i].fd);
 	snprintf(leaf, sizeof(leaf), "fd/%d", fd);
 	n = open_at(t, leaf, O_PATH);
 	return n == -ENOENT ? -EBADF : n;
@@ -155,19 +155,18 @@ void sv_tracee_prefetch(struct sv_tracee *t, int a, int b, int c)
 
 	t->cwd = sv_tracee_cwd(t);
 	for (i = 0; i < 3; i++) {
-		int fd = wanted[i] < 0 ? -1 : sv_tracee_fd(t, wanted[i]);
-
-		if (fd < 0)
+		if (wanted[i] < 0)
 			continue;
-		t->fds[t->nfds].number = wanted[i];
-		t->fds[t->nfds++].fd = fd;
+		t->fds[t->nfds].fd = sv_tracee_fd(t, wanted[i]);
+		t->fds[t->nfds].is_path = sv_tracee_fd_is_path(t, wanted[i]);
+		t->fds[t->nfds++].number = wanted[i];
 	}
 }
 
 void sv_tracee_forget(struct sv_tracee *t)
 {
 	while (t->nfds > 0)
-		close(t->fds[--t->nfds].fd);
+		sv_close_fd(&t->fds[--t->nfds].fd);
 	sv_close_fd(&t->cwd);
 	t->cwd = -1;
 }
@@ -208,7 +207,11 @@ bool sv_tracee_fd_is_path(const struct sv_tracee *t, int fd)
 	cleanup_fd int info = -1;
 	const char *flags;
 	ssize_t k;
+	int i;
 
+	for (i = 0; i < t->nfds; i++)
+		if (t->fds[i].number == fd)
+			return t->fds[i].is_path;
 	snprintf(leaf, sizeof(leaf), "fdinfo/%d", fd);
 	info = open_at(t, leaf, O_RDONLY);
 	k = info < 0 ? 0 : read(info, text, sizeof(text) - 1);

@@ -26,7 +26,7 @@ struct sv_tracee {
 	const struct sv_call *call;
 	int cwd;		/* fetched ahead, -1 = not */
 	int nfds;
-	struct { int number, fd; } fds[3];
+	struct { int number, fd; bool is_path; } fds[3];	/* fd: or -errno */
 };
 
 /* Copy n bytes at addr. -EFAULT as the kernel would say, -EPERM when the

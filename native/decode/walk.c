@@ -49,7 +49,7 @@ static int prepend(struct walk *w, const char *text)
 	int n = snprintf(joined, sizeof(joined), "%s/%s", text, w->rest);
 
 	if (n < 0 || n >= (int)sizeof(joined))
-		return -ENAMETOOLONG;
+		return -ELOOP;	/* only links make it this long */
 	if (w->rest[0] == 0)
 		joined[n - 1] = 0;
 	strcpy(w->rest, joined);

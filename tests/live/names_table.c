@@ -34,6 +34,7 @@ static void standard(void)
 	(void)!symlink("loop", "loop");
 	mknod("fifo", S_IFIFO | 0644, 0);
 	mkdir("sgid", 02777);
+	mkdir("no", 0);
 	mkdir("sticky", 01777);
 	put_file("sticky/f", 0666, "sticky");
 	(void)!link("reg", "reg2");
@@ -45,7 +46,7 @@ static const char *const names[] = {
 	"new", "reg", "ro", "dir", "empty", "lfile", "ldir", "dangling", "loop", "fifo", "new/",
 	"reg/", "dir/", "empty/", "lfile/", "ldir/", "dangling/", ".", "..", "dir/.", "dir/..",
 	"empty/..", "./", "", "dir/new", "dir/f", "ldir/f", "reg/x", "missing/x", "shut/f",
-	"shut/new", "sgid/new", "sticky/f", "sticky/new", n255, n256, p4095, p4096, "/",
+	"shut/new", "no/..", "no/new", "sgid/new", "sticky/f", "sticky/new", n255, n256, p4095, p4096, "/",
 };
 
 static void show(const char *call, const char *object, long rc, int err)
@@ -160,6 +161,13 @@ static void two_names(void)
 		if (!(i & 4))
 			TRY("renameat2 flags", "reg > new", syscall(SYS_renameat2, AT_FDCWD, "reg",
 								   AT_FDCWD, "new", i));
+	TRY("linkat here", ". > new", syscall(SYS_linkat, AT_FDCWD, "", AT_FDCWD, "new", AT_EMPTY_PATH));
+	TRY("linkat here", ". > reg", syscall(SYS_linkat, AT_FDCWD, "", AT_FDCWD, "reg", AT_EMPTY_PATH));
+	TRY("rename bad", "missing/x > bad", syscall(SYS_rename, "missing/x", 16));
+	TRY("rename bad", "reg/x > long", syscall(SYS_rename, "reg/x", p4096));
+	TRY("renameat bad", "555 > bad", syscall(SYS_renameat, 555, "reg", AT_FDCWD, 16));
+	TRY("linkat bad", "missing/x > bad", syscall(SYS_linkat, AT_FDCWD, "missing/x", 555, NULL, 0));
+	TRY("linkat flags", "bad > new", syscall(SYS_linkat, AT_FDCWD, NULL, AT_FDCWD, "new", 1));
 	TRY("linkat flags", "reg > new", syscall(SYS_linkat, AT_FDCWD, "reg", AT_FDCWD, "new", 1));
 	TRY("linkat bad", "reg > new", syscall(SYS_linkat, 555, "reg", AT_FDCWD, "new", 0));
 	TRY("renameat bad", "reg > new", syscall(SYS_renameat, AT_FDCWD, "reg", 555, "new"));

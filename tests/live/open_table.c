@@ -34,6 +34,7 @@ static const struct how hows[] = {
 	AT(O_RDONLY | O_CREAT | O_DIRECTORY), AT(O_WRONLY | O_EXCL), AT(O_PATH),
 	AT(O_PATH | O_NOFOLLOW), AT(O_PATH | O_DIRECTORY), AT(O_PATH | O_CREAT | O_WRONLY),
 	AT(O_TMPFILE | O_RDWR), AT(O_TMPFILE | O_WRONLY | O_EXCL), AT(O_TMPFILE | O_RDONLY),
+	AT(O_TMPFILE | O_RDWR | O_NOFOLLOW),
 	AT(O_TMPFILE | O_RDWR | O_CREAT), AT(O_RDONLY | O_NOATIME), AT(O_RDONLY | O_SYNC),
 	AT(O_WRONLY | O_DSYNC | O_NOCTTY), AT(O_RDONLY | O_ASYNC), AT(O_RDONLY | 0x40000000),
 	{ "mode 07777", OPENAT, O_WRONLY | O_CREAT, 07777, 0, 0 },
@@ -104,9 +105,19 @@ static void to_dir(void) { dir(); (void)!symlink("dir", "link"); }
 static void to_missing(void) { (void)!symlink("new", "link"); }
 static void to_nowhere(void) { (void)!symlink("nodir/new", "link"); }
 static void to_slash(void) { (void)!symlink("new/", "link"); }
+static void to_file_slash(void) { reg(); (void)!symlink("reg/", "link"); }
+static void to_link_slash(void) { to_file_slash(); (void)!symlink("link", "link2"); }
 static void to_outside(void) { (void)!symlink("../out/file", "link"); }
 static void to_new_outside(void) { (void)!symlink("../out/new", "link"); }
+static void loop_slash(void) { (void)!symlink("loop/", "loop"); }
 static void loop(void) { (void)!symlink("loop", "loop"); }
+static void growing(void)
+{
+	char text[300] = "grow/";
+
+	memset(text + 5, 'g', 250);
+	(void)!symlink(text, "grow");
+}
 static void fifo(void) { mkfifo("fifo", 0644); }
 static void sock(void) { mknod("sock", S_IFSOCK | 0644, 0); }
 static void chain(int n)
@@ -124,6 +135,7 @@ static void chain(int n)
 }
 static void chain40(void) { chain(40); }
 static void chain41(void) { chain(41); }
+static void shut_sock(void) { mknod("sock", S_IFSOCK, 0); }
 static void not_there(void) { }
 
 #define HERE(n, p, m) { n, p, m, DIR_CWD, false }
@@ -138,10 +150,13 @@ static const struct object objects[] = {
 	HERE("link to folder", "link", to_dir), HERE("through link", "link/f", to_dir),
 	HERE("new through link", "link/g", to_dir), HERE("dangling", "link", to_missing),
 	HERE("dangling far", "link", to_nowhere), HERE("dangling slash", "link", to_slash),
+	HERE("file slash", "link", to_file_slash), HERE("link to file slash", "link2", to_link_slash),
 	HERE("link outside", "link", to_outside), HERE("dangling outside", "link", to_new_outside),
-	HERE("loop", "loop", loop), HERE("chain of 40", "c40", chain40),
+	HERE("growing loop", "grow", growing), HERE("loop", "loop", loop),
+	HERE("loop slash", "loop", loop_slash), HERE("chain of 40", "c40", chain40),
 	HERE("chain of 41", "c41", chain41),
 	{ "fifo", "fifo", fifo, DIR_CWD, true }, HERE("socket", "sock", sock),
+	HERE("shut socket", "sock", shut_sock),
 	HERE("/dev/null", "/dev/null", not_there), HERE("/dev/null/", "/dev/null/", not_there),
 	HERE("file/", "reg/", reg), HERE("folder/", "dir/", dir), HERE("missing/", "missing/", not_there),
 	HERE("link to file/", "link/", to_file), HERE("link to folder/", "link/", to_dir),

@@ -11,7 +11,6 @@ import pytest
 from live_world import Supervised
 
 O_NOFOLLOW = 0o400000
-TWO_FAULTS = {"4096 bytes", "no pointer"}
 
 
 def normal(line: str, root: Path) -> list[str]:
@@ -33,10 +32,6 @@ def excuse(native: list[str], ours: list[str]) -> str:
     how, what, expected = native[:3]
     if what == "/" and ours[2] == "EACCES":
         return "the policy, which lets nobody write to /, speaks before the kernel"
-    if what in TWO_FAULTS and {expected, ours[2]} <= {
-        *("EINVAL", "E2BIG", "EAGAIN", "ENAMETOOLONG", "EFAULT"),
-    }:
-        return "both the flags and the name are wrong: either errno is right"
     if "RESOLVE_" in how and "O_PATH" in how and ours[2] == "ENOSYS":
         return "openat2 with O_PATH and resolve flags is refused; callers fall back"
     if re.search(r"RESOLVE_(BENEATH|IN_ROOT|NO_SYMLINKS) create", how) and ours[2] == "ELOOP":
