@@ -8,7 +8,7 @@ from supervisor import __version__
 from supervisor.cli import COMMANDS
 from supervisor.cli.lookup import Lookup
 from supervisor.cli.output import Stderr, open_standard_files, out, want_colour
-from supervisor.cli.request import Request
+from supervisor.cli.request import Request, make_own_folders
 from supervisor.errors import SessionError, SupervisorError, UsageError
 from supervisor.policy.digest import hexdigest
 from supervisor.policy.environ import apply_env
@@ -142,12 +142,15 @@ class _Run:
 
     def _go(self, runner: Runner) -> int:
         protect = ((os.fsencode(self.audit_path), False, False),) if self.audit_path else ()
+        if not self.args.dry_run:
+            make_own_folders(os.environb)
         request = Request(
             self.args.policy,
             sets=self.args.set,
             allow=self.args.allow_path,
             mode=self.args.mode or "",
             protect=protect,
+            ways=[os.fsencode(os.path.abspath(self.args.audit))] if self.args.audit else [],
         )
         degraded = degraded_bits(self.args.allow_degraded)
         if degraded:

@@ -80,7 +80,7 @@ def folder_of(environ: Mapping[bytes, bytes], home: bytes) -> bytes:
     return os.path.join(os.path.realpath(home), b".cache", b"supervise") if home else b""
 
 
-def request_key(
+def request_key(  # noqa: PLR0913 - all but two by name
     names: Sequence[str],
     context: Context,
     *,
@@ -90,6 +90,7 @@ def request_key(
     mode: str = "",
     inline: Sequence[tuple[str, bytes]] = (),
     protected: Iterable[tuple[bytes, bool, bool]] = (),
+    ways: tuple[tuple[bytes, ...], tuple[bytes, ...]] = ((), ()),
 ) -> str:
     """Return the name of the entry for one request.
 
@@ -102,6 +103,7 @@ def request_key(
         mode: As for ``merge.load_policy``.
         inline: As for ``merge.load_policy``.
         protected: As for ``compile.compile_policy``.
+        ways: As for ``compile.compile_policy``.
     """
     parts = (
         FORMAT,
@@ -112,6 +114,7 @@ def request_key(
         mode,
         [(name, digest(data)) for name, data in inline],
         sorted(protected),
+        ways,
         context.cwd,
         context.home,
         context.uid,

@@ -32,6 +32,8 @@ _BELOW = b"/**"
 
 Protected = tuple[bytes, bool, bool]
 """A path to protect: (absolute true path, is it a folder, hide it altogether)."""
+Ways = tuple[tuple[bytes, ...], tuple[bytes, ...]]
+"""Names that lead to what is protected (see ``ways``): those there, those missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,11 @@ class Compiled:
 
 
 def compile_policy(
-    policy: Policy, *, program: bytes, protected: Sequence[Protected] = ()
+    policy: Policy,
+    *,
+    program: bytes,
+    protected: Sequence[Protected] = (),
+    ways: Ways = ((), ()),
 ) -> Compiled:
     """Turn a policy into the parts of the blob.
 
@@ -83,10 +89,13 @@ def compile_policy(
         policy: A merged policy.
         program: The seccomp program from ``bpf.build_filter``.
         protected: Paths of our own that no rule may open: code, policies, records.
+        ways: Names that lead to them, there and missing.
     """
     parts = _Parts()
     parts.protect(protected)
-    parts.keep_roots(_roots(policy))
+    there, missing = (tuple(map(patterns.escape, names)) for names in ways)
+    parts.keep_names("root", sorted({*_roots(policy), *there}), schema.DELETE | schema.RENAME)
+    parts.keep_names("way", missing, schema.CREATE | schema.DELETE | schema.RENAME)
     for rule in policy.files:
         parts.file_rule(rule)
     for entry in policy.execs:
@@ -133,15 +142,14 @@ class _Parts:
                 pattern = literal + b"/**" if is_dir else literal or b"/"
                 self.paths.append((index, MATCH, pattern))
 
-    def keep_roots(self, roots: Sequence[bytes]) -> None:
-        """Deny moving or removing folders whose names the next start goes by."""
-        if not roots:
+    def keep_names(self, suffix: str, names: Sequence[bytes], ops: int) -> None:
+        """Deny changing what the names mean that the next start goes by."""
+        if not names:
             return
         index = len(self.rules)
-        ops = schema.DELETE | schema.RENAME
         self.rules.append(
             Rule(
-                f"{_SELF}.root",
+                f"{_SELF}.{suffix}",
                 KIND_FILES,
                 schema.DENY,
                 ops,
@@ -152,7 +160,7 @@ class _Parts:
                 None,
             )
         )
-        self.paths.extend((index, MATCH, pattern) for pattern in roots)
+        self.paths.extend((index, MATCH, pattern) for pattern in names)
 
     def file_rule(self, rule: FileRule) -> None:
         index = len(self.rules)

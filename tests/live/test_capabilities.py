@@ -37,14 +37,14 @@ mkdir folder && stat -c %u:%g:%a own folder
 """
 
 
-def interpreter(folder: Path) -> Path:
+def interpreter(folder: Path, caps: bytes = CAPS) -> Path:
     """A copy of ours with capabilities, which finds our modules as we do."""
     (folder / "bin").mkdir(parents=True)
     copy = folder / "bin" / "python3"
     shutil.copy(Path(sys.executable).resolve(), copy)
     (folder / "pyvenv.cfg").write_text(f"home = {sys.base_prefix}/bin\n")
     (folder / "lib").symlink_to(Path(sys.prefix) / "lib")
-    os.setxattr(copy, "security.capability", CAPS)
+    os.setxattr(copy, "security.capability", caps)
     return copy
 
 
@@ -90,6 +90,30 @@ def test_capabilities_of_our_interpreter(supervised: Supervised, tmp_path: Path)
     assert len(err) == 14
     assert names == ["folder", "own", "roots", "roots/file", "roots/program", "secret"]
     # The control: what runs the supervisor could have done it.
-    read = [python, "-c", "print(open('secret').read())"]
+    read = [str(python), "-c", "print(open('secret').read())"]
     done = subprocess.run(read, cwd=supervised.root, capture_output=True, check=False, user=UID)
     assert done.stdout == b"FORBIDDEN\n\n", done.stderr
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("caps", [0x02, 0x02 | 0x08, 0x80 | 0x40 | 0x02])
+def test_a_few_capabilities(supervised: Supervised, tmp_path: Path, caps: int) -> None:
+    """Whichever of them the interpreter has, the run works, and without them."""
+    attribute = struct.pack("<5I", 0x02000001, caps, 0, 0, 0)
+    python = interpreter(tmp_path / "python", attribute)
+    reachable(supervised.root)
+    os.chown(supervised.home, UID, UID)
+    prepare(supervised.root)
+    script = "cat secret; echo x > own; cat own"
+    done = subprocess.run(
+        [str(python), *supervised.words(None, "-q")[1:], "sh", "-c", script],
+        cwd=supervised.root,
+        env=supervised.environ(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        user=UID,
+        group=UID,
+        extra_groups=[],
+    )
+    assert (done.returncode, done.stdout) == (0, b"x\n"), done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -140,9 +141,16 @@ def test_tables_of_the_packet_filter(supervised: Supervised, program: Put) -> No
     assert reasons(done, "setsockopt") == []
 
 
+def test_tables_of_ipvs(supervised: Supervised, program: Put) -> None:
+    """Those of the load balancer, IP_VS_BASE_CTL and up, are refused as well."""
+    options = [word for n in range(1152, 1169) for word in ("0", f"{n:x}")]
+    done = supervised([program("commands"), "socket", *options], None, "-q")
+    assert done.lines() == ["EPERM"] * 17
+
+
 def test_filter_of_ones_own_socket(supervised: Supervised, program: Put) -> None:
     """SO_ATTACH_FILTER drops what one's own socket would get, and is as natively."""
-    asked = [program("commands"), "filter"]
+    asked = [str(program("commands")), "filter"]
     done = supervised(asked)
     assert done.lines() == supervised.natively(asked).lines()
     assert reasons(done, "setsockopt") == []
@@ -177,7 +185,9 @@ def test_terminal_of_another_session(supervised: Supervised, program: Put) -> No
         os.close(main)
         os.close(tty)
     assert done.stdout == b"EPERM\n" * len(pairs), done.stderr
-    assert log.read_bytes().count(b"would take a terminal from another session") == len(pairs)
+    events = tuple(json.loads(line) for line in log.read_text().splitlines())
+    told = reasons(Result(done.returncode, b"", b"", events), "ioctl")
+    assert ["terminal" in why for why in told] == [True] * len(pairs)
     assert terminal != "0"
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from live_world import Supervised
+from live_world import Supervised, reachable
 
 Put = Callable[..., Path]
 # More than there are workers, whatever the machine.
@@ -44,7 +44,7 @@ def test_waiting_for_leases_holds_nobody_up(
     supervised: Supervised, program: Put, call: str, name: str
 ) -> None:
     """All wait until the lease is given up and then succeed; an open beside them does not."""
-    words = [program("leases"), "crowd", name + call, str(MANY)]
+    words = [str(program("leases")), "crowd", name + call, str(MANY)]
     for run in (supervised.natively, supervised):
         files(supervised)
         assert run(words).lines() == [f"opened early=0 good={MANY} size={SIZES[call]}"]
@@ -54,7 +54,7 @@ def test_waiting_for_leases_holds_nobody_up(
 def test_unwilling_to_wait(supervised: Supervised, program: Put, name: str) -> None:
     """With O_NONBLOCK the answer is EAGAIN, and comes at once."""
     files(supervised)
-    words = [program("leases"), "crowd", f"{name}nonblock", str(MANY)]
+    words = [str(program("leases")), "crowd", f"{name}nonblock", str(MANY)]
     native = supervised.natively(words).lines()
     assert native == [f"opened early={MANY} good=0 size=10"]
     assert supervised(words).lines() == native
@@ -62,17 +62,12 @@ def test_unwilling_to_wait(supervised: Supervised, program: Put, name: str) -> N
 
 @pytest.mark.parametrize(
     ("call", "flags"),
-    [
-        (call, how)
-        for call in SIZES
-        for how in ("plain", "restart")
-        if (call, how) != ("truncate", "restart")
-    ],
+    [(call, how) for call in SIZES for how in ("plain", "restart")],
 )
 def test_alarm_while_waiting(supervised: Supervised, program: Put, call: str, flags: str) -> None:
     """EINTR without SA_RESTART; with it the call goes on after each handler."""
     files(supervised)
-    words = [program("leases"), "alarm", call, flags]
+    words = [str(program("leases")), "alarm", call, flags]
     native = supervised.natively(words).lines()
     assert native == ["done alarmed" if flags == "restart" else "EINTR alarmed"]
     files(supervised)
@@ -86,14 +81,14 @@ def test_lease_of_a_program_outside(
 ) -> None:
     """It waits for that one, too; what it gets then does not show how we asked."""
     tool = program("leases")
-    words = [tool, "call", name + call]
+    words = [str(tool), "call", name + call]
     files(supervised)
     native = supervised.natively(words).lines()
     files(supervised)
     assert supervised(words).lines() == native
     with held_outside(supervised, tool) as holder:
         process = subprocess.Popen(
-            [*supervised.words(None, "-q"), *map(str, words)],
+            [*supervised.words(None, "-q"), *words],
             cwd=supervised.root,
             env=supervised.environ(),
             stdout=subprocess.PIPE,
@@ -108,3 +103,26 @@ def test_lease_of_a_program_outside(
             process.kill()
             process.communicate()
     assert ["calling", said.decode().strip()] == native
+
+
+BY_ANOTHER = """
+import fcntl, os, signal, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+fd = os.open("leased", os.O_RDONLY)
+fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+if os.fork() == 0:
+    os.setgid(54321); os.setuid(54321)
+    try: os.truncate("leased", 3); print("done", flush=True)
+    except OSError as e: print(e.strerror, flush=True)
+    os._exit(0)
+time.sleep(0.5); fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK); os.wait()
+"""
+
+
+@pytest.mark.root
+def test_truncate_by_another_user(supervised: Supervised) -> None:
+    """A task that changed its ids waits for the lease like any other."""
+    reachable(supervised.root)
+    (supervised.root / "leased").write_text("0123456789")
+    (supervised.root / "leased").chmod(0o666)
+    assert supervised(["/usr/bin/python3", "-c", BY_ANOTHER]).lines() == ["done"]
