@@ -8,7 +8,7 @@
 
 int sv_object_pin_fd(struct sv_work *w, int fd)
 {
-	if (fd >= 0 && sv_tracee_fd_is_path(&w->t, fd))
+	if (fd < 0 || sv_tracee_fd_is_path(&w->t, fd))
 		return -EBADF;
 	return sv_pin_fd(&w->paths, &w->t, fd, &w->place[0]);
 }

@@ -4,6 +4,8 @@
  * decided as metadata, and changed through the pin. */
 #include "broker/object.h"
 
+#include "decode/lexical.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -25,7 +27,7 @@ static int pin(struct sv_work *w)
 	const struct sv_pathname *name = &w->in.name[0];
 	const int how = w->in.flags & AT_SYMLINK_NOFOLLOW ? SV_PIN_NOFOLLOW : 0;
 
-	if (name->len == 0 && w->in.flags & AT_EMPTY_PATH)
+	if (sv_names_start(name, w->in.flags))
 		return pin_nameless(w);
 	return sv_pin(&w->paths, &w->t, name, how, 0, &w->place[0]);
 }
