@@ -61,8 +61,8 @@ static const struct {
 		"mount -t proc proc /proc", 1 },
 	[SV_FACILITY_OPENAT2] = { "openat2", "path walks that cannot be led astray", "Linux 5.6", 1 },
 	[SV_FACILITY_SYNC_WAKE_UP] = { "sync-wake-up", "answers from the caller's own CPU: faster", "Linux 6.6", 0 },
-	[SV_FACILITY_PIDFD_GETFD] = { "pidfd-getfd", "not used by this version",
-		"refused by the default profile of Docker; not needed by this version", 0 },
+	[SV_FACILITY_PIDFD_GETFD] = { "pidfd-getfd", "inotify watches are put for the caller",
+		"Docker's default profile refuses it: a profile that allows it; without it watches are refused", 0 },
 	[SV_FACILITY_USER_NAMESPACES] = { "user-namespaces", "not used by this version",
 		"not needed", 0 },
 };

@@ -225,6 +225,8 @@ int sv_spawn(sv_session *s, const struct sv_start *start, struct sv_err *err)
 	if (rc == 0)
 		rc = sv_dest_open_all(&s->sh, err);
 	if (rc == 0)
+		rc = sv_trash_open(&s->sh, start->trash, start->trash_room, err);
+	if (rc == 0)
 		rc = start_child(s, start, &mask, err);
 	if (rc < 0)
 		return rc;
@@ -378,6 +380,7 @@ void sv_close(sv_session *s)
 	if (s->sh.ring)
 		sv_ring_free(s->sh.ring);
 	sv_dest_close_all(&s->sh);
+	sv_trash_close(s->sh.trash);
 	sv_close_fd(&s->sh.listener);
 	sv_close_fd(&s->sh.proc_fd);
 	sv_close_fd(&s->control);

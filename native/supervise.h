@@ -47,8 +47,8 @@ enum sv_op {
 enum sv_class {
 	SV_CLASS_ALLOW,		/* stays in the kernel */
 	SV_CLASS_BROKER,	/* notified; done here on pinned objects */
-	SV_CLASS_VERIFY,	/* notified; continued when its registers allow it */
-	SV_CLASS_REFUSE		/* never; errno and the reason stand in the row */
+	SV_CLASS_VERIFY,	/* notified; continued when its registers allow it, or refused and told */
+	SV_CLASS_REFUSE		/* refused by the filter, untold */
 };
 
 /* How a decision was carried out. */
@@ -116,6 +116,8 @@ struct sv_start {
 	const char *cwd;		/* NULL = stay */
 	const char *path;		/* program file; NULL = search argv[0] in PATH of envp */
 	uint32_t degraded;		/* bits of sv_facility indexes waived by the user */
+	const char *trash;		/* folder of this session for what is deleted; NULL = none */
+	int64_t trash_room;		/* bytes that it may take */
 };
 
 struct sv_status {

@@ -55,6 +55,8 @@ class StartPtr(CData):
     cwd: CData
     path: CData
     degraded: int
+    trash: CData
+    trash_room: int
 
 class StatusPtr(CData):
     running: int

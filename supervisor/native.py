@@ -76,6 +76,7 @@ class Session:
         cwd: bytes | None = None,
         path: bytes | None = None,
         degraded: int = 0,
+        trash: tuple[bytes, int] | None = None,
     ) -> int:
         """Start the main command under the policy.
 
@@ -85,6 +86,7 @@ class Session:
             cwd: folder to start in; None stays.
             path: program file; None searches ``argv[0]`` in PATH of ``env``.
             degraded: bits of the facilities that the user does without.
+            trash: the session's folder for what is deleted, and the bytes it may take.
 
         Returns:
             The process id of the main command, or 0 where the library does not tell it.
@@ -103,6 +105,9 @@ class Session:
         start.cwd = _optional(cwd, keep)
         start.path = _optional(path, keep)
         start.degraded = degraded
+        if trash is not None:
+            start.trash = _optional(trash[0], keep)
+            start.trash_room = trash[1]
         err = ffi.new("struct sv_err *")
         pid = lib.sv_spawn(self._live(), start, err)
         if pid < 0:

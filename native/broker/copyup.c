@@ -24,7 +24,7 @@ struct job {
 	char last[256];
 };
 
-static int copy_bytes(int from, int to)
+int sv_copy_bytes(int from, int to)
 {
 	char buf[65536];
 
@@ -60,7 +60,7 @@ static int make_copy(const struct job *j)
 
 	if (tmp < 0)
 		return -errno;
-	rc = copy_bytes(j->src, tmp);
+	rc = sv_copy_bytes(j->src, tmp);
 	if (rc < 0)
 		return rc;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", tmp);

@@ -4,6 +4,8 @@
 
 #include "broker/work.h"
 
+/* All bytes of a file, on a side thread; 0, -errno, -EINTR when the call is over. */
+int sv_copy_bytes(int from, int to);
 /* Copies the pinned original to dir/last (atomically: the name appears whole
  * or not at all), opens the copy with the call's flags and hands it over, on a
  * side thread. Always closes dir; answers the call. */

@@ -1,10 +1,10 @@
 /* meta.c - metadata that changes: chmod chown utimes truncate.
  *
  * The object is pinned and changed through that descriptor, never by name. */
-#include "broker/terminal.h"
-#include "broker/work.h"
+#include "broker/object.h"
 
 #include "base/fd.h"
+#include "effect/creds.h"
 #include "effect/respond.h"
 
 #include <errno.h>
@@ -18,14 +18,6 @@
 
 #include "syscalls/nr.h"
 
-/* The descriptor itself is changed, which one of O_PATH cannot be. */
-static int pin_open_fd(struct sv_work *w, int fd)
-{
-	if (fd >= 0 && sv_tracee_fd_is_path(&w->t, fd))
-		return -EBADF;
-	return sv_pin_fd(&w->paths, &w->t, fd, &w->place[0]);
-}
-
 /* utimensat(2) and futimesat(2) without a name mean the descriptor. */
 static int pin_nameless(struct sv_work *w)
 {
@@ -33,7 +25,7 @@ static int pin_nameless(struct sv_work *w)
 
 	if (fd == AT_FDCWD)
 		return -EFAULT;
-	return w->in.flags ? -EINVAL : pin_open_fd(w, fd);
+	return w->in.flags ? -EINVAL : sv_object_pin_fd(w, fd);
 }
 
 /* Pin what the call means: a descriptor, the starting folder itself, or a name.
@@ -50,7 +42,7 @@ static bool pin_object(struct sv_work *w, uint64_t known_flags)
 		return false;
 	}
 	if (w->row->roles[0] == SV_ROLE_FD)
-		rc = pin_open_fd(w, w->in.fd);
+		rc = sv_object_pin_fd(w, w->in.fd);
 	else if (name->null)
 		rc = pin_nameless(w);
 	else if (name->len == 0 && w->in.flags & AT_EMPTY_PATH)
@@ -64,31 +56,6 @@ static bool pin_object(struct sv_work *w, uint64_t known_flags)
 	return rc == 0;
 }
 
-/* Judge the pinned object; false = refused and answered. */
-static bool judge(struct sv_work *w, uint32_t ops)
-{
-	if (w->place[0].held) {
-		w->ops |= ops;
-		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
-	} else if (!sv_decide_call(w, ops, &w->place[0])) {
-		if (w->match.action == SV_STEER)
-			w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule,
-						      .err = EOPNOTSUPP };
-		sv_refuse(w);
-		return false;
-	}
-	if (!w->sh->observe && sv_foreign_terminal(w, &w->place[0])) {
-		sv_refuse_why(w, EACCES, "the terminal of a program outside the tree");
-		return false;
-	}
-	return sv_still_valid(&w->t) == 0;
-}
-
-static void self_name(const struct sv_place *p, char *buf, size_t cap)
-{
-	snprintf(buf, cap, "/proc/self/fd/%d", p->fd);
-}
-
 void sv_do_chmod(struct sv_work *w)
 {
 	const struct sv_place *p = &w->place[0];
@@ -96,9 +63,9 @@ void sv_do_chmod(struct sv_work *w)
 	char self[32];
 	int rc;
 
-	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !judge(w, SV_OP_METADATA))
+	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !sv_object_judge(w, SV_OP_METADATA))
 		return;
-	self_name(p, self, sizeof(self));
+	sv_object_name(p, self, sizeof(self));
 	if (S_ISLNK(p->st.st_mode))
 		rc = -EOPNOTSUPP;
 	else
@@ -110,7 +77,7 @@ void sv_do_chown(struct sv_work *w)
 {
 	const struct sv_place *p = &w->place[0];
 
-	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !judge(w, SV_OP_METADATA))
+	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !sv_object_judge(w, SV_OP_METADATA))
 		return;
 	sv_give_result(w, fchownat(p->fd, "", w->in.owner, w->in.group, AT_EMPTY_PATH) < 0 ?
 			      -errno : 0);
@@ -125,9 +92,9 @@ void sv_do_utime(struct sv_work *w)
 
 	if (times && times[0].tv_nsec == UTIME_OMIT && times[1].tv_nsec == UTIME_OMIT)
 		return sv_give_value(w, 0);	/* the kernel looks at nothing else then */
-	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !judge(w, SV_OP_METADATA))
+	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !sv_object_judge(w, SV_OP_METADATA))
 		return;
-	self_name(p, self, sizeof(self));
+	sv_object_name(p, self, sizeof(self));
 	if (S_ISLNK(p->st.st_mode))
 		rc = utimensat(p->fd, "", times, AT_EMPTY_PATH);
 	else
@@ -140,20 +107,26 @@ struct slow_truncate {
 	int fd;			/* owned, O_PATH */
 	uint64_t id;
 	int64_t length;
+	bool has_creds;
+	struct sv_creds creds;
 };
 
 static void slow_truncate_run(void *arg)
 {
 	struct slow_truncate *j = arg;
+	bool switched = false;
 	char self[32];
-	int rc;
+	int rc = j->has_creds ? -sv_creds_enter(&j->creds, &switched) : 0;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", j->fd);
-	rc = truncate(self, j->length) < 0 ? errno : 0;
+	if (rc == 0)
+		rc = truncate(self, j->length) < 0 ? errno : 0;
+	if (switched)
+		sv_creds_leave();
 	if (!sv_side_claim())
 		rc = -1;
 	if (rc > 0)
-		sv_answer_errno(j->listener, j->id, rc);
+		sv_answer_errno(j->listener, j->id, rc == EINTR ? SV_RESTART : rc);
 	else if (rc == 0)
 		sv_answer_value(j->listener, j->id, 0);
 	close(j->fd);
@@ -163,12 +136,17 @@ static void slow_truncate_run(void *arg)
 /* Somebody holds a lease: breaking it may take 45 s, and not of a worker. */
 static void truncate_slowly(struct sv_work *w)
 {
-	struct slow_truncate *j = w->switched ? NULL : calloc(1, sizeof(*j));
+	struct slow_truncate *j = calloc(1, sizeof(*j));
 
 	if (!j)
-		return sv_fail_call(w, EAGAIN);
-	*j = (struct slow_truncate){ .listener = w->sh->listener, .id = w->call.id,
-				     .fd = take_fd(&w->place[0].fd), .length = w->in.length };
+		return sv_fail_call(w, ENOMEM);
+	*j = (struct slow_truncate){ .listener = w->sh->listener, .id = w->call.id, .fd = -1,
+				     .length = w->in.length, .has_creds = w->switched };
+	if (w->switched && sv_tracee_creds(&w->t, &j->creds) < 0) {
+		free(j);
+		return sv_fail_call(w, EACCES);
+	}
+	j->fd = take_fd(&w->place[0].fd);
 	sv_tell(w, SV_EFFECT_BROKER, 0, (struct sv_str){ NULL, 0 });
 	if (sv_side_run(w->sh->side, &w->call, slow_truncate_run, j) < 0) {
 		close(j->fd);
@@ -191,7 +169,7 @@ void sv_do_truncate(struct sv_work *w)
 		return sv_fail_call(w, EISDIR);
 	if (!S_ISREG(p->st.st_mode))
 		return sv_fail_call(w, EINVAL);
-	if (!judge(w, SV_OP_WRITE))
+	if (!sv_object_judge(w, SV_OP_WRITE))
 		return;
 	snprintf(n, sizeof(n), "%d", p->fd);
 	fd = openat(w->paths.self_fd, n, O_WRONLY | O_NONBLOCK | O_CLOEXEC);

@@ -3,7 +3,7 @@
  * The folder is pinned, the decision is about its true path plus the last
  * component, and the kernel does the call on that folder and that component,
  * so a swapped parent changes nothing. */
-#include "broker/work.h"
+#include "broker/trash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,7 +119,9 @@ void sv_do_unlink(struct sv_work *w)
 		return sv_give_result(w, unlinkat(p->parent, p->last, (int)w->in.flags) < 0 ?
 						 -errno : -EBUSY);
 	if (!sv_decide_call(w, SV_OP_DELETE, p))
-		return sv_refuse_unless(w, sv_moot_old(p, w->in.flags & AT_REMOVEDIR));
+		return w->match.action == SV_STEER ?
+			       sv_trash_unlink(w) :
+			       sv_refuse_unless(w, sv_moot_old(p, w->in.flags & AT_REMOVEDIR));
 	if (sv_still_valid(&w->t) == 0)
 		sv_give_result(w, unlinkat(p->parent, p->last, (int)w->in.flags) < 0 ? -errno : 0);
 }

@@ -60,13 +60,14 @@ void sv_do_creds(struct sv_work *w)
 	sv_let_go(w);
 }
 
-
-/* Notified for TIOCSCTTY only. With an argument it takes the terminal away from
- * the session that has it, which root may do. */
-void sv_do_ioctl(struct sv_work *w)
+/* The row says it all. */
+void sv_do_refuse(struct sv_work *w)
 {
-	if (w->call.args[2] == 0)
-		sv_let_go(w);
-	else
-		sv_refuse_why(w, EPERM, "would take a terminal from another session");
+	sv_refuse_why(w, w->row->err, w->row->note);
+}
+
+void sv_do_namespaces(struct sv_work *w)
+{
+	sv_refuse_why(w, EPERM, "new namespaces, which bwrap, unshare and browsers' own sandboxes "
+				"make, would change what paths and ids mean");
 }

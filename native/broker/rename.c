@@ -4,7 +4,7 @@
  * would be decided more loosely at the new place, the call is refused with
  * EXDEV, on which mv and git copy instead, each file under its own decision.
  * For a folder that must hold for every name below it. */
-#include "broker/work.h"
+#include "broker/trash.h"
 
 #include "base/fd.h"
 
@@ -104,25 +104,62 @@ static int do_rename(const struct sv_work *w)
 	return 0;
 }
 
+/* Two names of one object: the kernel then does nothing at all. */
+static bool same_object(const struct sv_place *a, const struct sv_place *b)
+{
+	struct stat x, y;
+
+	return fstatat(a->parent, a->last, &x, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(b->parent, b->last, &y, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* What stands at the new name goes to the trash first. *copy = it cannot be
+ * linked there, and nothing was done. */
+static int replace_kept(struct sv_work *w, bool *copy)
+{
+	struct sv_kept k;
+	int rc;
+
+	if (same_object(&w->place[0], &w->place[1]))
+		return do_rename(w);
+	rc = sv_trash_keep(w, &w->place[1], &k);
+	if (rc == -ENOENT)
+		return do_rename(w);
+	*copy = rc == -EXDEV;
+	if (rc < 0)
+		return rc;
+	rc = do_rename(w);
+	if (rc < 0)
+		sv_trash_drop(w->sh->trash, &k);
+	else
+		atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
+	return rc;
+}
+
 /* What is moved, a file or a folder, is looked at and moved under one lock
  * that every rename and mkdir of the tree takes: nothing inside can put a
  * folder where a file was judged. */
-static void judge_and_move(struct sv_work *w)
+static void judge_and_move(struct sv_work *w, bool keep)
 {
 	const struct sv_place *a = &w->place[0], *b = &w->place[1];
-	bool ok;
+	bool ok, copy = false;
 	int rc = 0, moot;
 
 	pthread_rwlock_wrlock(&w->sh->names);
 	ok = may_move(w, a, b) && (!(w->in.flags & EXCHANGE) || may_move(w, b, a));
 	moot = ok ? 0 : moot_rename(w);
 	if (ok)
-		rc = do_rename(w);
+		rc = keep ? replace_kept(w, &copy) : do_rename(w);
 	pthread_rwlock_unlock(&w->sh->names);
 	if (!ok && moot)
 		sv_fail_call(w, moot);
 	else if (!ok)
 		sv_refuse_why(w, EXDEV, looser);
+	else if (copy)
+		sv_trash_copy_and_rename(w);
+	else if (rc < 0 && keep && sv_trash_reason(-rc))
+		sv_refuse_why(w, -rc, sv_trash_reason(-rc));
 	else
 		sv_give_result(w, rc);
 }
@@ -140,6 +177,7 @@ static int dots_errno(const struct sv_work *w)
 void sv_do_rename(struct sv_work *w)
 {
 	const bool swap = w->in.flags & EXCHANGE;
+	bool keep = false;
 
 	if (w->in.flags & ~(uint64_t)(NOREPLACE | EXCHANGE | WHITEOUT) ||
 	    (swap && w->in.flags & (NOREPLACE | WHITEOUT)))
@@ -154,9 +192,12 @@ void sv_do_rename(struct sv_work *w)
 	    !allowed(w, SV_OP_RENAME, &w->place[1], moot_rename))
 		return;
 	/* what stands at the new name is gone afterwards */
-	if (!swap && exists(&w->place[1]) && !allowed(w, SV_OP_DELETE, &w->place[1], moot_rename))
-		return;
-	judge_and_move(w);
+	if (!swap && exists(&w->place[1]) && !sv_decide_call(w, SV_OP_DELETE, &w->place[1])) {
+		keep = w->match.action == SV_STEER;
+		if (!keep)
+			return sv_refuse_unless(w, moot_rename(w));
+	}
+	judge_and_move(w, keep);
 }
 
 /* The object that gets another name is pinned; what it may be called is judged

@@ -117,10 +117,20 @@ void sv_fail_call(struct sv_work *w, int err)
 		put(w, SV_EVENT_CALL, SV_EFFECT_BROKER, err, nothing);
 }
 
+/* A pin keeps a file that is then removed, and a caller who watches it would not
+ * hear of that in time. */
+static void let_pins_go(struct sv_work *w)
+{
+	sv_place_close(&w->place[0]);
+	sv_place_close(&w->place[1]);
+	sv_tracee_forget(&w->t);
+}
+
 /* What was done is told before the answer: nothing unrecorded goes on. */
 void sv_give_value(struct sv_work *w, int64_t value)
 {
 	sv_tell(w, SV_EFFECT_BROKER, 0, nothing);
+	let_pins_go(w);
 	sv_answer_value(w->sh->listener, w->call.id, value);
 }
 
@@ -129,6 +139,7 @@ void sv_give_fd(struct sv_work *w, int fd, bool cloexec, bool writable)
 	int rc;
 
 	sv_tell(w, SV_EFFECT_BROKER, 0, nothing);
+	let_pins_go(w);
 	rc = sv_inject(w->sh->listener, w->call.id, fd, cloexec, writable);
 	if (rc < 0 && rc != -ENOENT)
 		sv_answer_errno(w->sh->listener, w->call.id, -rc);

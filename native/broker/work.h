@@ -25,6 +25,8 @@ struct sv_dest {
 	char name[256];		/* FILE: last component */
 };
 
+struct sv_trash;
+
 /* What all workers share; set up before they start, then only read (but for
  * the atomics and what locks itself). */
 struct sv_shared {
@@ -33,6 +35,7 @@ struct sv_shared {
 	struct sv_ring *ring;
 	struct sv_tracer *tracer;
 	struct sv_side *side;
+	struct sv_trash *trash;	/* NULL = no rule steers deletes to it */
 	int listener;
 	bool observe;
 	bool steers;		/* some rule steers files: a missing name may be elsewhere */
@@ -105,9 +108,10 @@ int sv_new_mode(struct sv_work *w, const struct sv_place *parent, mode_t mode, m
 typedef void sv_handler(struct sv_work *w);
 sv_handler sv_do_open, sv_do_mkdir, sv_do_mknod, sv_do_unlink, sv_do_rename, sv_do_link;
 sv_handler sv_do_symlink, sv_do_chmod, sv_do_chown, sv_do_utime, sv_do_truncate, sv_do_exec;
+sv_handler sv_do_xattr, sv_do_watch;
 sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_socket, sv_do_socketpair;
 sv_handler sv_do_sendto;
-sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt;
+sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;
 
 /* What the tracer calls back. */
 extern const struct sv_tracer_ops sv_exec_ops;
@@ -117,6 +121,10 @@ void sv_steer_open(struct sv_work *w, struct sv_place *place);
 /* Move a new name (pinned parent and last component) to its destination, with
  * the folders on the way made. 0 or -errno; w->match is the steer. */
 int sv_steer_name(struct sv_work *w, struct sv_place *place);
+/* broker/trash.c: opens the session's folder, where a rule steers deletes to it.
+ * -errno with err filled. */
+int sv_trash_open(struct sv_shared *sh, const char *path, int64_t room, struct sv_err *err);
+void sv_trash_close(struct sv_trash *t);
 int sv_dest_open_all(struct sv_shared *sh, struct sv_err *err);
 void sv_dest_close_all(struct sv_shared *sh);
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <string.h>
 
 #ifndef O_LARGEFILE_BIT
 #ifdef __x86_64__
@@ -13,8 +12,6 @@
 #define O_LARGEFILE_BIT 0400000
 #endif
 #endif
-
-enum { HOW_MAX = 4096 };
 
 static const uint64_t known_flags = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND |
 	O_NONBLOCK | O_DSYNC | O_ASYNC | O_DIRECT | O_LARGEFILE_BIT | O_DIRECTORY | O_NOFOLLOW |
@@ -25,22 +22,7 @@ static const uint64_t known_resolve = RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS |
 int sv_read_open_how(const struct sv_tracee *t, uint64_t addr, uint64_t size,
 		     struct sv_open_how *out)
 {
-	uint8_t raw[HOW_MAX];
-	size_t i;
-	int rc;
-
-	if (size < sizeof(*out))
-		return -EINVAL;
-	if (size > sizeof(raw))
-		return -E2BIG;
-	rc = sv_read_mem(t, addr, raw, (size_t)size);
-	if (rc < 0)
-		return rc;
-	for (i = sizeof(*out); i < size; i++)
-		if (raw[i])
-			return -E2BIG;
-	memcpy(out, raw, sizeof(*out));
-	return 0;
+	return sv_read_struct(t, addr, size, out, sizeof(*out));
 }
 
 static int check_strict(const struct sv_open_how *how)

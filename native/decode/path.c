@@ -39,7 +39,7 @@ enum sv_fs_kind sv_fs_known(const struct sv_paths *p, dev_t dev)
 {
 	unsigned i;
 
-	for (i = 0; i < p->nknown; i++)
+	for (i = 0; i < p->known_n; i++)
 		if (p->known[i].dev == dev)
 			return p->known[i].kind;
 	return SV_FS_UNKNOWN;
@@ -52,9 +52,9 @@ enum sv_fs_kind sv_fs_kind(struct sv_paths *p, int fd, dev_t dev)
 	if (kind != SV_FS_UNKNOWN)
 		return kind;
 	kind = ask_fs_kind(fd);
-	if (kind != SV_FS_PROC && p->nknown < sizeof(p->known) / sizeof(p->known[0])) {
-		p->known[p->nknown].dev = dev;
-		p->known[p->nknown++].kind = kind;
+	if (kind != SV_FS_PROC && p->known_n < sizeof(p->known) / sizeof(p->known[0])) {
+		p->known[p->known_n].dev = dev;
+		p->known[p->known_n++].kind = kind;
 	}
 	return kind;
 }

@@ -26,7 +26,7 @@ struct sv_paths {
 	pid_t self;
 	dev_t proc_dev;
 	struct { dev_t dev; enum sv_fs_kind kind; } known[8];	/* no procfs among them */
-	unsigned nknown;
+	unsigned known_n;
 };
 
 struct sv_place {

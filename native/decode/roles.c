@@ -1,7 +1,9 @@
 /* roles.c - walks a row's argument roles. */
 #include "decode/roles.h"
 
+#include "base/fd.h"
 #include "decode/openhow.h"
+#include "decode/watcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +27,14 @@ static int read_name_or_null(const struct sv_tracee *t, uint64_t addr, struct sv
 		return read_name(t, addr, name);
 	name->null = true;
 	return 0;
+}
+
+/* As getname_maybe_null(). */
+static int read_name_or_empty(const struct sv_tracee *t, uint64_t addr, struct sv_subject *out)
+{
+	if (!addr && out->flags & AT_EMPTY_PATH)
+		return 0;
+	return read_name(t, addr, &out->name[0]);
 }
 
 static int read_text(const struct sv_tracee *t, uint64_t addr, struct sv_subject *out)
@@ -127,11 +137,17 @@ TAKE(ADDRLEN, out->addrlen = (uint32_t)VALUE(t, i))
 READ(PATH, read_name(t, VALUE(t, i), &out->name[0]))
 READ(PATH2, read_name(t, VALUE(t, i), &out->name[1]))
 READ(PATH_OR_NULL, read_name_or_null(t, VALUE(t, i), &out->name[0]))
+READ(PATH_OR_EMPTY, read_name_or_empty(t, VALUE(t, i), out))
 READ(TEXT, read_text(t, VALUE(t, i), out))
 READ(HOW, read_how(t, VALUE(t, i), VALUE(t, i + 1), out))
 READ(UTIMBUF, read_times(t, VALUE(t, i), SV_ROLE_TIMES_UTIMBUF, out))
 READ(TIMEVAL, read_times(t, VALUE(t, i), SV_ROLE_TIMES_TIMEVAL, out))
 READ(TIMESPEC, read_times(t, VALUE(t, i), SV_ROLE_TIMES_TIMESPEC, out))
+
+READ(ATTR, sv_read_attr_name(t, out->flags, VALUE(t, i), &out->attr))
+READ(ATTR_SET, sv_read_attr(t, &VALUE(t, i), &out->attr))
+READ(ATTR_ARGS, sv_read_attr_args(t, out->flags, &VALUE(t, i), &out->attr))
+READ(WATCHER, sv_take_watcher(t, (int)(uint32_t)VALUE(t, i), (uint32_t)VALUE(t, 2), &out->watcher))
 
 static take_fn *const takers[] = {
 	[SV_ROLE_NONE] = NULL, [SV_ROLE_SIZE] = NULL,
@@ -144,7 +160,9 @@ static take_fn *const takers[] = {
 	[SV_ROLE_ADDR] = take_ADDR, [SV_ROLE_ADDRLEN] = take_ADDRLEN,
 	[SV_ROLE_TEXT] = take_TEXT, [SV_ROLE_HOW] = take_HOW,
 	[SV_ROLE_TIMES_UTIMBUF] = take_UTIMBUF, [SV_ROLE_TIMES_TIMEVAL] = take_TIMEVAL,
-	[SV_ROLE_TIMES_TIMESPEC] = take_TIMESPEC,
+	[SV_ROLE_TIMES_TIMESPEC] = take_TIMESPEC, [SV_ROLE_PATH_OR_EMPTY] = take_PATH_OR_EMPTY,
+	[SV_ROLE_ATTR] = take_ATTR, [SV_ROLE_ATTR_SET] = take_ATTR_SET,
+	[SV_ROLE_ATTR_ARGS] = take_ATTR_ARGS, [SV_ROLE_WATCHER] = take_WATCHER,
 };
 
 static int take(const struct sv_tracee *t, uint8_t role, int i, struct sv_subject *out)
@@ -154,9 +172,29 @@ static int take(const struct sv_tracee *t, uint8_t role, int i, struct sv_subjec
 	return takers[role] ? takers[role](t, i, out) : 0;
 }
 
+static bool is_name(uint8_t role)
+{
+	return role == SV_ROLE_PATH || role == SV_ROLE_PATH2 || role == SV_ROLE_PATH_OR_NULL ||
+	       role == SV_ROLE_PATH_OR_EMPTY || role == SV_ROLE_TEXT;
+}
+
+void sv_subject_init(struct sv_subject *s)
+{
+	sv_attr_init(&s->attr);
+	s->watcher = -1;
+}
+
+void sv_subject_release(struct sv_subject *s)
+{
+	sv_attr_free(&s->attr);
+	sv_close_fd(&s->watcher);
+}
+
+/* The kernel copies structures, values and times before it looks at names, so
+ * of two bad pointers that one counts. */
 int sv_decode(const struct sv_tracee *t, const struct sv_syscall *row, struct sv_subject *out)
 {
-	int i, rc;
+	int n, rc;
 
 	memset(out->symlink, 0, 1);
 	out->name[0].dirfd = out->name[1].dirfd = AT_FDCWD;
@@ -175,7 +213,11 @@ int sv_decode(const struct sv_tracee *t, const struct sv_syscall *row, struct sv
 	out->which = 0;
 	out->argv = out->envp = out->addr = 0;
 	out->addrlen = 0;
-	for (i = 0; i < SV_ARGS; i++) {
+	for (n = 0; n < 2 * SV_ARGS; n++) {
+		const int i = n % SV_ARGS;
+
+		if (is_name(row->roles[i]) != (n >= SV_ARGS))
+			continue;
 		rc = take(t, row->roles[i], i, out);
 		if (rc < 0)
 			return rc;

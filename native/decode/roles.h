@@ -7,6 +7,7 @@
 #define SV_DECODE_ROLES_H
 
 #include "decode/tracee.h"
+#include "decode/xattr.h"
 #include "syscalls/table.h"
 
 #include <time.h>
@@ -40,9 +41,15 @@ struct sv_subject {
 	uint32_t addrlen;
 	uint64_t argv;		/* addresses only: read where they are needed */
 	uint64_t envp;
+	struct sv_attr attr;
+	int watcher;		/* owned; < 0: none, or the errno that kept it from us */
 };
 
-/* Walk the row's roles. Returns 0 or the negative errno the target gets. */
+/* Makes the subject own nothing; sv_subject_release() gives back what it owns. */
+void sv_subject_init(struct sv_subject *s);
+void sv_subject_release(struct sv_subject *s);
+/* Walk the row's roles, of an initialised subject. Returns 0 or the negative errno
+ * the target gets; what was read until then is to be released all the same. */
 int sv_decode(const struct sv_tracee *t, const struct sv_syscall *row, struct sv_subject *out);
 
 #endif

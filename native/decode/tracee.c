@@ -93,6 +93,27 @@ int sv_read_str(const struct sv_tracee *t, uint64_t addr, char *buf, size_t cap)
 	return -ENAMETOOLONG;
 }
 
+int sv_read_struct(const struct sv_tracee *t, uint64_t addr, uint64_t size, void *out,
+		   size_t known)
+{
+	uint8_t raw[PAGE];
+	size_t i;
+	int rc;
+
+	if (size < known)
+		return -EINVAL;
+	if (size > sizeof(raw))
+		return -E2BIG;
+	rc = sv_read_mem(t, addr, raw, (size_t)size);
+	if (rc < 0)
+		return rc;
+	for (i = known; i < size; i++)
+		if (raw[i])
+			return -E2BIG;
+	memcpy(out, raw, known);
+	return 0;
+}
+
 int sv_still_valid(const struct sv_tracee *t)
 {
 	uint64_t id = t->call->id;

@@ -35,6 +35,10 @@ int sv_read_mem(const struct sv_tracee *t, uint64_t addr, void *buf, size_t n);
 /* Copy a string, NUL included; returns its length without the NUL,
  * -ENAMETOOLONG past cap, -EFAULT. */
 int sv_read_str(const struct sv_tracee *t, uint64_t addr, char *buf, size_t cap);
+/* Copy a struct of the caller's size into known bytes, as copy_struct_from_user():
+ * -EINVAL too small, -E2BIG with non-zero bytes that this version does not know. */
+int sv_read_struct(const struct sv_tracee *t, uint64_t addr, uint64_t size, void *out,
+		   size_t known);
 /* 0 while the kernel still waits for an answer to this call, else -ENOENT. */
 int sv_still_valid(const struct sv_tracee *t);
 

@@ -12,6 +12,8 @@
 
 static struct sv_creds own;
 static struct __user_cap_data_struct own_caps[2];
+/* Groups need a capability of their own to be set, so only where they differ. */
+static _Thread_local bool other_groups;
 
 static int get_caps(struct __user_cap_data_struct data[2])
 {
@@ -71,8 +73,11 @@ int sv_creds_enter(const struct sv_creds *c, bool *switched)
 	if (!own.caps)
 		return -EPERM;
 	*switched = true;
-	if (!same_groups(c) && syscall(SYS_setgroups, c->ngroups, c->groups) < 0)
-		return -errno;
+	if (!same_groups(c)) {
+		if (syscall(SYS_setgroups, c->ngroups, c->groups) < 0)
+			return -errno;
+		other_groups = true;
+	}
 	if (!set_fsids(c->fsuid, c->fsgid))
 		return -EPERM;
 	/* after setfsuid, which itself moves capabilities in and out */
@@ -82,7 +87,9 @@ int sv_creds_enter(const struct sv_creds *c, bool *switched)
 void sv_creds_leave(void)
 {
 	if (set_effective(own.caps) < 0 || !set_fsids(own.fsuid, own.fsgid) ||
-	    syscall(SYS_setgroups, own.ngroups < 0 ? 0 : own.ngroups, own.groups) < 0 ||
+	    (other_groups &&
+	     syscall(SYS_setgroups, own.ngroups < 0 ? 0 : own.ngroups, own.groups) < 0) ||
 	    set_effective(own.caps) < 0)
 		abort();
+	other_groups = false;
 }

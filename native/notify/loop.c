@@ -42,11 +42,13 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_unlink] = sv_do_unlink, [SV_HOW_rename] = sv_do_rename,
 	[SV_HOW_link] = sv_do_link, [SV_HOW_symlink] = sv_do_symlink,
 	[SV_HOW_chmod] = sv_do_chmod, [SV_HOW_chown] = sv_do_chown, [SV_HOW_utime] = sv_do_utime,
-	[SV_HOW_truncate] = sv_do_truncate, [SV_HOW_exec] = sv_do_exec, [SV_HOW_pid] = sv_do_pid,
+	[SV_HOW_truncate] = sv_do_truncate, [SV_HOW_xattr] = sv_do_xattr,
+	[SV_HOW_watch] = sv_do_watch, [SV_HOW_exec] = sv_do_exec, [SV_HOW_pid] = sv_do_pid,
 	[SV_HOW_which] = sv_do_which, [SV_HOW_creds] = sv_do_creds,
 	[SV_HOW_network] = sv_do_network, [SV_HOW_socket] = sv_do_socket,
 	[SV_HOW_socketpair] = sv_do_socketpair,
 	[SV_HOW_ioctl] = sv_do_ioctl, [SV_HOW_setsockopt] = sv_do_setsockopt,
+	[SV_HOW_refuse] = sv_do_refuse, [SV_HOW_namespaces] = sv_do_namespaces,
 	[SV_HOW_sendto] = sv_do_sendto, [SV_HOW_signal] = sv_do_signal,
 };
 
@@ -59,6 +61,7 @@ static void begin(struct sv_work *w)
 	sv_place_init(&w->place[1]);
 	w->in.name[0].len = w->in.name[1].len = 0;
 	w->in.name[0].text[0] = 0;
+	sv_subject_init(&w->in);
 }
 
 /* The errno that the kernel itself gives for bad arguments goes back as it is;
@@ -91,7 +94,6 @@ static void handle(struct sv_work *w)
 	sv_handler *fn;
 	int rc;
 
-	begin(w);
 	w->row = sv_table_find(w->call.nr);
 	fn = w->row && w->row->how < sizeof(handlers) / sizeof(handlers[0]) ?
 		     handlers[w->row->how] : NULL;
@@ -147,6 +149,7 @@ static void serve(struct worker *me, struct seccomp_notif *n)
 	while (!atomic_load(&l->stopping) && receive(l, n, &w->call)) {
 		if (w->call.tid < 0)
 			continue;
+		begin(w);
 		atomic_fetch_add(&l->busy, 1);
 		atomic_fetch_add_explicit(&l->sh->calls, 1, memory_order_relaxed);
 		if (w->call.tid == 0)	/* a caller in a pid namespace that we cannot see */
@@ -156,6 +159,7 @@ static void serve(struct worker *me, struct seccomp_notif *n)
 		sv_place_close(&w->place[0]);
 		sv_place_close(&w->place[1]);
 		sv_tracee_forget(&w->t);
+		sv_subject_release(&w->in);
 		atomic_fetch_sub(&l->busy, 1);
 	}
 }

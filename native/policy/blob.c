@@ -20,7 +20,7 @@ static int read_header(struct sv_load *l)
 		return sv_load_damaged(l, "no policy blob at all");
 	if (!sv_mp_uint(&l->r, UINT32_MAX, &version) || version != SV_BLOB_VERSION)
 		return sv_load_damaged(l, "another version");
-	if (!sv_mp_uint(&l->r, SV_POLICY_OBSERVE | SV_POLICY_TMP, &flags) ||
+	if (!sv_mp_uint(&l->r, SV_POLICY_ALL, &flags) ||
 	    !sv_mp_uint(&l->r, SV_RECORD_ALL, &record) ||
 	    !sv_mp_bin(&l->r, SV_BLOB_FILTER * 8, &p->filter) || p->filter.n % 8)
 		return sv_load_damaged(l, "flags, record or filter");
@@ -36,6 +36,7 @@ static int read_dest(struct sv_load *l, struct sv_rule *r)
 
 	switch (r->dest_kind) {
 	case SV_DEST_NONE:
+	case SV_DEST_TRASH:
 		return sv_mp_nil(&l->r) ? 0 : sv_load_damaged(l, "a destination where none belongs");
 	case SV_DEST_FILE:
 	case SV_DEST_TREE:
@@ -65,6 +66,8 @@ static bool fits(const struct sv_rule *r)
 		return r->dest_kind == SV_DEST_NONE;
 	if (r->kind == SV_RULE_EXEC)
 		return r->dest_kind == SV_DEST_ARGV;
+	if (r->ops & SV_OP_DELETE)
+		return r->ops == SV_OP_DELETE && r->dest_kind == SV_DEST_TRASH;
 	return r->dest_kind == SV_DEST_FILE || r->dest_kind == SV_DEST_TREE;
 }
 
@@ -83,7 +86,7 @@ static int read_rule(struct sv_load *l, struct sv_rule *r)
 	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_EXEC, &kind) ||
 	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, 0xff, &ops) ||
 	    !sv_mp_uint(&l->r, 4095, &code) || !read_texts(l, r) ||
-	    !sv_mp_uint(&l->r, SV_DEST_ARGV, &dest))
+	    !sv_mp_uint(&l->r, SV_DEST_TRASH, &dest))
 		return sv_load_damaged(l, "a rule");
 	r->kind = (enum sv_rule_kind)kind;
 	r->action = (enum sv_action)action;

@@ -29,6 +29,7 @@ enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
 #define A(n) { __NR_##n, #n, "", SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
 #define N(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
 #define X(n, e, why) { __NR_##n, #n, why, SV_CLASS_REFUSE, SV_HOW_none, e, 0, { 0 } },
+#define R(n, e, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_refuse, e, 0, { 0 } },
 #define S(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_signal, 0, 0, { SV_ROLE_PID } },
 #define L(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_domain, 0, 0, { 0 } },
 #define T(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_##h, 0, 0, r },
@@ -41,17 +42,17 @@ static const struct sv_syscall rows[] = {
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-#define BIT_REFUSED(n, a, bit) { __NR_##n, a, bit, bit, SV_CLASS_REFUSE, EPERM }
+#define BIT_TOLD(n, a, bit) { __NR_##n, a, bit, bit, SV_CLASS_VERIFY, 0 }
 #define NAMESPACES(n) \
-	BIT_REFUSED(n, 0, CLONE_NEWNS), BIT_REFUSED(n, 0, CLONE_NEWCGROUP), \
-	BIT_REFUSED(n, 0, CLONE_NEWUTS), BIT_REFUSED(n, 0, CLONE_NEWIPC), \
-	BIT_REFUSED(n, 0, CLONE_NEWUSER), BIT_REFUSED(n, 0, CLONE_NEWPID), \
-	BIT_REFUSED(n, 0, CLONE_NEWNET)
+	BIT_TOLD(n, 0, CLONE_NEWNS), BIT_TOLD(n, 0, CLONE_NEWCGROUP), \
+	BIT_TOLD(n, 0, CLONE_NEWUTS), BIT_TOLD(n, 0, CLONE_NEWIPC), \
+	BIT_TOLD(n, 0, CLONE_NEWUSER), BIT_TOLD(n, 0, CLONE_NEWPID), \
+	BIT_TOLD(n, 0, CLONE_NEWNET)
 #define WORD 0xffffffffULL
-#define IOCTL_REFUSED(cmd, e) { __NR_ioctl, 1, WORD, cmd, SV_CLASS_REFUSE, e }
+#define IOCTL_TOLD(cmd) { __NR_ioctl, 1, WORD, cmd, SV_CLASS_VERIFY, 0 }
 /* Within a group (bits 8 to 15): where these other bits have this value. */
 #define IOCTL_GROUP(type, mask, value) \
-	{ __NR_ioctl, 1, 0xff00 | (mask), (uint64_t)(type) << 8 | (value), SV_CLASS_REFUSE, EPERM }
+	{ __NR_ioctl, 1, 0xff00 | (mask), (uint64_t)(type) << 8 | (value), SV_CLASS_VERIFY, 0 }
 #define PRCTL_IS(opt, k, e) { __NR_prctl, 0, WORD, opt, k, e }
 #define SELF_ALLOWED(n) { __NR_##n, 0, WORD, 0, SV_CLASS_ALLOW, 0 }
 
@@ -68,16 +69,18 @@ static const struct sv_when whens[] = {
 	{ __NR_sendmsg, 2, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
 	{ __NR_sendmmsg, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
 	/* TIOCSCTTY with its argument: takes a terminal from another session */
-	{ __NR_ioctl, 1, WORD, 0x540e, SV_CLASS_BROKER, 0 },
+	IOCTL_TOLD(0x540e),
 	/* options from 64 on: of IP and IPv6 those are the packet filter's */
 	{ __NR_setsockopt, 2, 0xfffffffeULL, 64, SV_CLASS_BROKER, 0 },
 	{ __NR_setsockopt, 2, 0xffffffe0ULL, 96, SV_CLASS_BROKER, 0 },
 	{ __NR_setsockopt, 2, 0xffffff80ULL, 128, SV_CLASS_BROKER, 0 },
+	/* IPVS: IP_VS_BASE_CTL is 1152 */
+	{ __NR_setsockopt, 2, 0xfffffc00ULL, 1024, SV_CLASS_BROKER, 0 },
 	/* pid 0 is the caller itself */
 	SELF_ALLOWED(prlimit64), SELF_ALLOWED(sched_setaffinity), SELF_ALLOWED(sched_setscheduler),
 	SELF_ALLOWED(sched_setparam), SELF_ALLOWED(sched_setattr), SELF_ALLOWED(move_pages),
 	SELF_ALLOWED(migrate_pages),
-	NAMESPACES(clone), NAMESPACES(unshare), BIT_REFUSED(unshare, 0, 0x80 /* CLONE_NEWTIME */),
+	NAMESPACES(clone), NAMESPACES(unshare), BIT_TOLD(unshare, 0, 0x80 /* CLONE_NEWTIME */),
 	/* Inodes, volumes and whole file systems are changed by calls that need no write
 	 * access, and each file system has its own, so their groups go as a whole.
 	 * 'f' (FS_IOC_SETFLAGS, ext4): what only reads says so in its top bit, and stays */
@@ -92,17 +95,17 @@ static const struct sv_when whens[] = {
 	IOCTL_GROUP(0x94, 0x21, 0), IOCTL_GROUP(0x94, 0x28, 0x28), IOCTL_GROUP(0x94, 0x24, 0x20),
 	IOCTL_GROUP(0x94, 0x22, 0x20), IOCTL_GROUP(0x94, 0x21, 0x21),
 	/* typing into the terminal: TIOCSTI TIOCLINUX TIOCCONS TIOCSETD */
-	IOCTL_REFUSED(0x5412, EPERM), IOCTL_REFUSED(0x541c, EPERM), IOCTL_REFUSED(0x541d, EPERM),
-	IOCTL_REFUSED(0x5423, EPERM),
+	IOCTL_TOLD(0x5412), IOCTL_TOLD(0x541c), IOCTL_TOLD(0x541d),
+	IOCTL_TOLD(0x5423),
 	/* FS_IOC_SETVERSION (both widths), FS_IOC_SET_ENCRYPTION_POLICY, ADD REMOVE
 	 * REMOVE_ALL_USERS of encryption keys, FAT_IOCTL_SET_ATTRIBUTES: no write access
 	 * needed either; TIOCVHANGUP */
-	IOCTL_REFUSED(0x40087602, EPERM), IOCTL_REFUSED(0x40047602, EPERM),
-	IOCTL_REFUSED(0x800c6613, EPERM), IOCTL_REFUSED(0xc0506617, EPERM),
-	IOCTL_REFUSED(0xc0406618, EPERM), IOCTL_REFUSED(0xc0406619, EPERM),
-	IOCTL_REFUSED(0x40047211, EPERM), IOCTL_REFUSED(0x5437, EPERM),
+	IOCTL_TOLD(0x40087602), IOCTL_TOLD(0x40047602),
+	IOCTL_TOLD(0x800c6613), IOCTL_TOLD(0xc0506617),
+	IOCTL_TOLD(0xc0406618), IOCTL_TOLD(0xc0406619),
+	IOCTL_TOLD(0x40047211), IOCTL_TOLD(0x5437),
 	/* SIOC*: network interfaces */
-	{ __NR_ioctl, 1, 0xffffff00ULL, 0x8900, SV_CLASS_REFUSE, EPERM },
+	{ __NR_ioctl, 1, 0xffffff00ULL, 0x8900, SV_CLASS_VERIFY, 0 },
 	/* a target that hid its memory could not be supervised: said to have
 	 * worked, as programs that ask for it give up otherwise */
 	PRCTL_IS(PR_SET_DUMPABLE, SV_CLASS_REFUSE, 0),

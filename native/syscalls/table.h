@@ -12,6 +12,7 @@
 enum sv_role {
 	SV_ROLE_NONE,
 	SV_ROLE_DIRFD, SV_ROLE_PATH, SV_ROLE_PATH_OR_NULL,
+	SV_ROLE_PATH_OR_EMPTY,	/* may be NULL where AT_EMPTY_PATH is given */
 	SV_ROLE_DIRFD2, SV_ROLE_PATH2,
 	SV_ROLE_TEXT,		/* a symlink's text: bytes, not a path to resolve */
 	SV_ROLE_FD,		/* an open descriptor is the object itself */
@@ -21,7 +22,11 @@ enum sv_role {
 	SV_ROLE_TIMES_UTIMBUF, SV_ROLE_TIMES_TIMEVAL, SV_ROLE_TIMES_TIMESPEC,
 	SV_ROLE_ARGV, SV_ROLE_ENVP,
 	SV_ROLE_PID, SV_ROLE_WHICH,
-	SV_ROLE_ADDR, SV_ROLE_ADDRLEN
+	SV_ROLE_ADDR, SV_ROLE_ADDRLEN,
+	SV_ROLE_ATTR,		/* an attribute's name */
+	SV_ROLE_ATTR_SET,	/* the same; value, size and flags follow */
+	SV_ROLE_ATTR_ARGS,	/* the same; struct xattr_args and its size follow */
+	SV_ROLE_WATCHER		/* an inotify instance; the mask is the third argument */
 };
 
 /* Which handler carries the call out; the dispatcher maps it to a function. */
@@ -29,10 +34,11 @@ enum sv_how {
 	SV_HOW_none,
 	SV_HOW_open, SV_HOW_mkdir, SV_HOW_mknod, SV_HOW_unlink, SV_HOW_rename,
 	SV_HOW_link, SV_HOW_symlink, SV_HOW_chmod, SV_HOW_chown, SV_HOW_utime,
-	SV_HOW_truncate, SV_HOW_exec,
+	SV_HOW_truncate, SV_HOW_xattr, SV_HOW_watch, SV_HOW_exec,
 	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_network, SV_HOW_socket, SV_HOW_socketpair,
 	SV_HOW_sendto, SV_HOW_ioctl, SV_HOW_setsockopt,
 	SV_HOW_signal,
+	SV_HOW_refuse, SV_HOW_namespaces,
 	SV_HOW_domain		/* never notified: allowed or refused as a whole */
 };
 

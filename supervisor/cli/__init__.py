@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from supervisor.cli.output import Stderr
 
 FAULT, INTERRUPTED = 125, 130
-COMMANDS = ("run", "policy", "audit", "log", "doctor", "completion")
+COMMANDS = ("run", "policy", "audit", "log", "trash", "doctor", "completion")
 """First words that are ours; a test holds them against parser.LEAVES, which costs a start 10 ms."""
 _BUG = "this is a fault of supervise itself: please report it"
 

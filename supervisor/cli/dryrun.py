@@ -36,6 +36,7 @@ def show(entry: Entry, command: Sequence[bytes], *, as_json: bool) -> int:
         "sha256": hexdigest(entry.blob),
         "mode": "observe" if entry.observe else "enforce",
         "private_tmp": entry.needs_tmp,
+        "trash": entry.needs_trash,
         "sources": [f"{name} {digest}" for name, _, digest in entry.sources],
         "missing": [item.name for item in missing],
     }

@@ -31,6 +31,23 @@ def duration(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 500ms, 30s, 5m or 1h")
 
 
+def size(text: str) -> int:
+    """Read a number of bytes.
+
+    Args:
+        text: number with an optional unit K, M, G or T, powers of 1024; bytes without one.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    plain = text.upper().removesuffix("IB")
+    power = " KMGT".find(plain[-1:]) if plain[-1:] else 0
+    number = plain[:-1] if power > 0 else plain
+    if number.isdecimal() and number.isascii() and len(number) < 16:  # noqa: PLR2004
+        return int(number) << 10 * max(power, 0)
+    raise argparse.ArgumentTypeError(f"{text!r} is no size such as 500M or 2GiB")
+
+
 def setting(text: str) -> tuple[str, str]:
     """Read ``key=value``.
 

@@ -17,6 +17,7 @@ from supervisor.cli.flags import (
     duration,
     facility,
     setting,
+    size,
 )
 from supervisor.cli.texts import DESCRIPTION, ENVIRONMENT, EXIT_CODES, OTHER_EXIT_CODES
 from supervisor.errors import UsageError
@@ -265,12 +266,43 @@ def _log(parser: Parser) -> None:
     _common(parser)
 
 
+def _trash_list(parser: Parser) -> None:
+    parser.add_argument("path", metavar="PATH", nargs="?", help="only what was here or below")
+    _json(parser)
+    _common(parser)
+
+
+def _trash_restore(parser: Parser) -> None:
+    add = parser.add_argument
+    what = "an ID, or a path: what was there and below, each as it was deleted last"
+    add("what", metavar="ID|PATH", nargs="+", help=what)
+    add("--to", metavar="DIR", help="put it below DIR instead, with its path")
+    add("--replace", action="store_true", help="replace what is there now")
+    _common(parser)
+
+
+def _trash_purge(parser: Parser) -> None:
+    add = parser.add_argument
+    add("what", metavar="ID|PATH", nargs="*", help="what is to go (see restore)")
+    add("--all", action="store_true", help="everything")
+    add("--older-than", type=duration, metavar="DURATION", help="what was deleted before that")
+    _common(parser)
+
+
+def _trash_quota(parser: Parser) -> None:
+    what = "bytes that it may take: 500M, 2GiB (the default) ...; tells them without SIZE"
+    parser.add_argument("size", metavar="SIZE", nargs="?", type=size, help=what)
+    _json(parser)
+    _common(parser)
+
+
 def _completion(parser: Parser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish", "man"), help="what to print")
     _common(parser)
 
 
 _POLICY = "supervisor.cli.policy"
+_TRASH = "supervisor.cli.trash"
 LEAVES: dict[tuple[str, ...], Leaf] = {
     ("run",): Leaf("supervisor.cli.run", "run a command under a policy", add_run),
     ("policy", "check"): Leaf(_POLICY, "tell every error of policies", _check),
@@ -282,6 +314,10 @@ LEAVES: dict[tuple[str, ...], Leaf] = {
     ("policy", "trust"): Leaf(_POLICY, "let runs in a folder use its own policy file", _trust),
     ("audit", "verify"): Leaf("supervisor.cli.audit", "check the chain of an audit log", _verify),
     ("log",): Leaf("supervisor.cli.log", "print the record of a run", _log),
+    ("trash", "list"): Leaf(_TRASH, "list what steered deletes kept", _trash_list),
+    ("trash", "restore"): Leaf(_TRASH, "put deleted things back", _trash_restore),
+    ("trash", "purge"): Leaf(_TRASH, "remove deleted things for good", _trash_purge),
+    ("trash", "quota"): Leaf(_TRASH, "tell or set how much the trash may take", _trash_quota),
     ("doctor",): Leaf("supervisor.cli.doctor", "tell what this machine offers", _list),
     ("completion",): Leaf(
         "supervisor.cli.completion", "print shell completions or the man page", _completion

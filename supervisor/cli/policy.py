@@ -11,7 +11,7 @@ from supervisor.cli.request import Request
 from supervisor.errors import PolicyError, SupervisorError, UsageError
 from supervisor.policy import packs, schema
 from supervisor.policy.schema import ACTION_NAMES
-from supervisor.run.events import CLASSES, OPS, escape, name_of
+from supervisor.run.events import OPS, escape, treated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,12 +181,12 @@ def syscalls(args: argparse.Namespace) -> int:
     if args.json:
         out_json(
             [
-                {"nr": r.nr, "name": r.name, "class": name_of(CLASSES, r.klass), "note": r.note}
+                {"nr": r.nr, "name": r.name, "class": treated(r.klass, r.err), "note": r.note}
                 for r in rows
             ]
         )
     else:
-        cells = [(str(r.nr), r.name, name_of(CLASSES, r.klass), r.note) for r in rows]
+        cells = [(str(r.nr), r.name, treated(r.klass, r.err), r.note) for r in rows]
         out(table([("NR", "NAME", "TREATED", "WHY"), *cells]))
     return 0
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from supervisor import native
-from supervisor.run.events import CLASSES, name_of
+from supervisor.run.events import CLASSES, name_of, treated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ same list with the numbers of the machine at hand.
 | allow | stays in the kernel: the call names no object, or one that the caller already holds, or only reads metadata |
 | broker | comes to the supervisor, which decides and does the call itself, on objects that it has opened |
 | verify | comes to the supervisor, which looks at the registers and lets the call go on or refuses it |
-| refuse | fails with the errno shown, whatever the policy says |
+| refuse | fails with the errno shown, whatever the policy says, and is told with the reason |
+| absent | fails with the errno shown as in a kernel without it, and is not told: programs try these and do without |
 | bounded | signals: a Landlock scope keeps them inside the tree; a kernel without one (before 6.12) makes them `verify`, and refuses `pidfd_send_signal` |
 
 The Landlock domain of the program lies below all of this: a call that stays in the kernel can open
@@ -59,11 +60,11 @@ def markdown() -> str:
 
 
 def _treated(row: Row) -> str:
-    return "bounded" if row.note == _SIGNALS else name_of(CLASSES, row.klass)
+    return "bounded" if row.note == _SIGNALS else treated(row.klass, row.err)
 
 
 def _errno(row: Row) -> str:
-    return f" `{errno.errorcode[row.err]}`" if _treated(row) == "refuse" and row.err else ""
+    return f" `{errno.errorcode[row.err]}`" if row.err else ""
 
 
 def _tests(tests: Sequence[When], rows: Sequence[Row]) -> list[str]:
@@ -85,7 +86,7 @@ def _outcome(test: When) -> str:
     if test.klass == _ALLOW:
         return "allow"
     if test.klass == _REFUSE:
-        return f"refuse `{errno.errorcode[test.err]}`" if test.err else "not done, returns 0"
+        return f"absent `{errno.errorcode[test.err]}`" if test.err else "not done, returns 0"
     return name_of(CLASSES, test.klass)
 
 

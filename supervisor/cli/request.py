@@ -9,6 +9,7 @@ from supervisor import __version__
 from supervisor.errors import SupervisorError
 from supervisor.policy import cache, packs, trust
 from supervisor.policy.context import Context
+from supervisor.policy.ways import all_ways
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Request:
         allow: Sequence[tuple[str, tuple[str, ...]]] = (),
         mode: str = "",
         protect: Sequence[Protected] = (),
+        ways: Sequence[bytes] = (),
     ) -> None:
         """Collect a request.
 
@@ -45,6 +47,7 @@ class Request:
             allow: paths and the operations to allow on them.
             mode: enforce, observe, or "" for what the policy says.
             protect: further paths to keep the command away from.
+            ways: further paths, as they were named, that must go on meaning the same.
         """
         self.environ: Mapping[bytes, bytes] = dict(os.environb)
         self.context = Context.current(self.environ)
@@ -57,6 +60,7 @@ class Request:
         self.folder = cache.folder_of(self.environ, self.context.home)
         config = packs.config_folder(self.environ, self.context.home)
         self.protected = (*_protected(self.folder, self.state, config), *protect)
+        self.ways = all_ways([*_own_folders(self.environ), *_own_programs(), *ways])
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Request:
@@ -126,6 +130,7 @@ class Request:
             mode=self.mode,
             inline=self.inline,
             protected=self.protected,
+            ways=self.ways,
         )
         entry = cache.lookup(self.folder, key, self.environ) or self._compile(key)
         self._check_trust(entry)
@@ -150,6 +155,7 @@ class Request:
             mode=self.mode,
             inline=self.inline,
             protected=self.protected,
+            ways=self.ways,
         )
 
     def _compile(self, key: str) -> Entry:
@@ -167,6 +173,50 @@ class Request:
         digest = read.get(os.fsdecode(self.own), "")
         if not trust.is_trusted(self.state, self.own, digest):
             raise SupervisorError(f"{OWN_FILE} was changed while it was read")
+
+
+def _own_folders(environ: Mapping[bytes, bytes]) -> list[bytes]:
+    """Our folders by the names that the next run will look for them."""
+    home = environ.get(b"HOME", b"")
+    found = []
+    for variable, default in (
+        (b"XDG_CONFIG_HOME", b".config"),
+        (b"XDG_STATE_HOME", b".local/state"),
+        (b"XDG_CACHE_HOME", b".cache"),
+    ):
+        base = environ.get(variable, b"")
+        if not base.startswith(b"/"):
+            base = os.path.join(home, default) if home.startswith(b"/") else b""
+        if base:
+            found.append(os.path.join(base, b"supervise"))
+    return found
+
+
+def make_own_folders(environ: Mapping[bytes, bytes]) -> None:
+    """Make our folders where they are missing, so that nobody else makes something of the name.
+
+    Where one cannot be made, no rule lets the command make it either.
+
+    Args:
+        environ: the environment of the supervisor.
+    """
+    for folder in _own_folders(environ):
+        if not os.path.isdir(folder):
+            try:  # noqa: SIM105 - contextlib is a heavy import for a warm start
+                os.makedirs(folder, 0o700)
+            except OSError:
+                pass
+
+
+def _own_programs() -> list[bytes]:
+    """What a start of ours runs, as it is called: links to it are as good as it."""
+    names = {sys.argv[0], sys.executable, sys.prefix, *_code()}
+    return sorted(os.path.abspath(os.fsencode(name)) for name in names if name)
+
+
+def _code() -> tuple[str, str]:
+    """Where our code and our packs lie, as Python found them."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__))), packs.packs_folder()
 
 
 def _protected(folder: bytes, state: bytes, config: bytes) -> tuple[Protected, ...]:

@@ -8,7 +8,7 @@ from supervisor import __version__
 from supervisor.cli import COMMANDS
 from supervisor.cli.lookup import Lookup
 from supervisor.cli.output import Stderr, open_standard_files, out, want_colour
-from supervisor.cli.request import Request
+from supervisor.cli.request import Request, make_own_folders
 from supervisor.errors import SessionError, SupervisorError, UsageError
 from supervisor.policy.digest import hexdigest
 from supervisor.policy.environ import apply_env
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from supervisor.policy.cache import Entry
     from supervisor.run.events import Event
     from supervisor.run.session import Follower, Outcome
+    from supervisor.trash.folder import SessionTrash
 
     Runner = Callable[[Plan, Sequence[Follower]], Outcome]
 
@@ -141,12 +142,15 @@ class _Run:
 
     def _go(self, runner: Runner) -> int:
         protect = ((os.fsencode(self.audit_path), False, False),) if self.audit_path else ()
+        if not self.args.dry_run:
+            make_own_folders(os.environb)
         request = Request(
             self.args.policy,
             sets=self.args.set,
             allow=self.args.allow_path,
             mode=self.args.mode or "",
             protect=protect,
+            ways=[os.fsencode(os.path.abspath(self.args.audit))] if self.args.audit else [],
         )
         degraded = degraded_bits(self.args.allow_degraded)
         if degraded:
@@ -169,6 +173,7 @@ class _Run:
             entry.blob,
             lambda tmp: apply_env(entry.env, request.environ, tmp),
             private_tmp=entry.needs_tmp,
+            trash=self._trash(request) if entry.needs_trash else None,
             degraded=degraded,
             timeout=self.args.timeout,
             wait_all=self.args.wait_all,
@@ -183,6 +188,11 @@ class _Run:
             raise
         self._tell_end(outcome)
         return outcome.code
+
+    def _trash(self, request: Request) -> Callable[[], SessionTrash]:
+        from supervisor.trash.folder import SessionTrash
+
+        return lambda: SessionTrash(request.environ, self.session)
 
     def _trail(self, request: Request, entry: Entry, lookup: Lookup) -> AuditTrail | None:
         from supervisor.audit import writer

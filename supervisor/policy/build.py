@@ -10,8 +10,16 @@ from supervisor.errors import SupervisorError
 from supervisor.policy import blob
 from supervisor.policy.bpf import RowLike, WhenLike, build_filter
 from supervisor.policy.cache import Entry
-from supervisor.policy.compile import FLAG_TMP, Compiled, Protected, compile_policy
+from supervisor.policy.compile import (
+    FLAG_TMP,
+    FLAG_TRASH,
+    Compiled,
+    Protected,
+    Ways,
+    compile_policy,
+)
 from supervisor.policy.merge import load_policy
+from supervisor.policy.ways import all_ways
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +43,7 @@ class Built:
     entry: Entry
 
 
-def build(
+def build(  # noqa: PLR0913 - all but two by name
     names: Sequence[str],
     context: Context,
     *,
@@ -45,6 +53,7 @@ def build(
     mode: str = "",
     inline: Sequence[tuple[str, bytes]] = (),
     protected: Iterable[Protected] = (),
+    ways: Ways = ((), ()),
 ) -> Built:
     """Load, merge, check and compile; the policy files themselves are protected too.
 
@@ -57,6 +66,7 @@ def build(
         mode: "enforce", "observe" or "".
         inline: Further policy texts.
         protected: Paths of our own that no rule may open.
+        ways: Names that lead to them.
 
     Raises:
         PolicyError: With every problem of every file.
@@ -65,8 +75,12 @@ def build(
         SupervisorError: The policy is too large for the format.
     """
     policy = load_policy(names, context=context, sets=sets, mode=mode, inline=inline)
+    found, lost = all_ways([os.fsencode(s.path) for s in policy.sources if s.path])
     compiled = compile_policy(
-        policy, program=build_filter(rows, tests), protected=[*protected, *_files_of(policy)]
+        policy,
+        program=build_filter(rows, tests),
+        protected=[*protected, *_files_of(policy)],
+        ways=((*ways[0], *found), (*ways[1], *lost)),
     )
     try:
         data = blob.encode(compiled)
@@ -78,6 +92,7 @@ def build(
         env=(policy.env.keep, policy.env.drop, policy.env.values),
         sources=tuple((s.file, s.path, s.sha256) for s in policy.sources),
         needs_tmp=bool(compiled.flags & FLAG_TMP),
+        needs_trash=bool(compiled.flags & FLAG_TRASH),
         observe=policy.observe,
     )
     return Built(policy, compiled, entry)

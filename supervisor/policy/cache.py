@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from supervisor.policy.environ import EnvPart
 
 FORMAT = 1
-_MAGIC = b"SVC2"
+_MAGIC = b"SVC3"
 _MAX_ENTRY = 65 << 20
 _MAX_SOURCE = 1 << 20
 _MAX_ENTRIES = 256
@@ -41,10 +41,11 @@ class Entry:
         env: For ``environ.apply_env``.
         sources: (name for people, absolute path or "", SHA-256 in hex) of every source file.
         needs_tmp: Whether a private temporary folder is needed.
+        needs_trash: Whether a folder for what is deleted is needed.
         observe: Whether what rules refuse passes and is only recorded.
     """
 
-    __slots__ = ("blob", "env", "name", "needs_tmp", "observe", "sources")
+    __slots__ = ("blob", "env", "name", "needs_tmp", "needs_trash", "observe", "sources")
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class Entry:
         env: EnvPart,
         sources: tuple[tuple[str, str, str], ...],
         needs_tmp: bool,
+        needs_trash: bool,
         observe: bool,
     ) -> None:
         """Hold the parts of one entry."""
@@ -62,6 +64,7 @@ class Entry:
         self.env = env
         self.sources = sources
         self.needs_tmp = needs_tmp
+        self.needs_trash = needs_trash
         self.observe = observe
 
 
@@ -77,7 +80,7 @@ def folder_of(environ: Mapping[bytes, bytes], home: bytes) -> bytes:
     return os.path.join(os.path.realpath(home), b".cache", b"supervise") if home else b""
 
 
-def request_key(
+def request_key(  # noqa: PLR0913 - all but two by name
     names: Sequence[str],
     context: Context,
     *,
@@ -87,6 +90,7 @@ def request_key(
     mode: str = "",
     inline: Sequence[tuple[str, bytes]] = (),
     protected: Iterable[tuple[bytes, bool, bool]] = (),
+    ways: tuple[tuple[bytes, ...], tuple[bytes, ...]] = ((), ()),
 ) -> str:
     """Return the name of the entry for one request.
 
@@ -99,6 +103,7 @@ def request_key(
         mode: As for ``merge.load_policy``.
         inline: As for ``merge.load_policy``.
         protected: As for ``compile.compile_policy``.
+        ways: As for ``compile.compile_policy``.
     """
     parts = (
         FORMAT,
@@ -109,6 +114,7 @@ def request_key(
         mode,
         [(name, digest(data)) for name, data in inline],
         sorted(protected),
+        ways,
         context.cwd,
         context.home,
         context.uid,
@@ -168,6 +174,7 @@ def store(
         flat.text(key),
         flat.text(entry.name),
         b"1" if entry.needs_tmp else b"",
+        b"1" if entry.needs_trash else b"",
         b"1" if entry.observe else b"",
         flat.many(flat.text(pattern) for pattern in keep),
         flat.many(flat.text(pattern) for pattern in drop),
@@ -193,7 +200,7 @@ def _unpack(data: bytes, key: str) -> tuple[Entry, list[tuple[str, bytes]]] | No
     if data[:4] != _MAGIC or digest(body) != data[4:36]:
         return None
     try:
-        kept, name, tmp, observe, keep, drop, values, sources, used, blob = flat.unpack(body)
+        kept, name, tmp, trash, observe, keep, drop, values, sources, used, blob = flat.unpack(body)
         pairs = [flat.unpack(item) for item in flat.unpack(values)]
         files = [tuple(map(flat.as_text, flat.unpack(item))) for item in flat.unpack(sources)]
         variables = [flat.unpack(item) for item in flat.unpack(used)]
@@ -207,6 +214,7 @@ def _unpack(data: bytes, key: str) -> tuple[Entry, list[tuple[str, bytes]]] | No
             ),
             sources=tuple((shown, path, known) for shown, path, known in files),
             needs_tmp=bool(tmp),
+            needs_trash=bool(trash),
             observe=bool(observe),
         )
         return (

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FLAG_OBSERVE = 1
 FLAG_TMP = 2
+FLAG_TRASH = 4
 KIND_FILES, KIND_EXEC = range(2)
 MATCH, EXCEPT = range(2)
 FLOOR_EXEC = 1
@@ -31,6 +32,8 @@ _BELOW = b"/**"
 
 Protected = tuple[bytes, bool, bool]
 """A path to protect: (absolute true path, is it a folder, hide it altogether)."""
+Ways = tuple[tuple[bytes, ...], tuple[bytes, ...]]
+"""Names that lead to what is protected (see ``ways``): those there, those missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Compiled:
     """All parts of the blob, in its order.
 
     Attributes:
-        flags: ``FLAG_OBSERVE`` and ``FLAG_TMP`` bits.
+        flags: ``FLAG_OBSERVE``, ``FLAG_TMP`` and ``FLAG_TRASH`` bits.
         record: enum sv_record.
         filter: The seccomp program, 8 bytes an instruction.
         rules: The rules; the other parts refer to them by index.
@@ -74,7 +77,11 @@ class Compiled:
 
 
 def compile_policy(
-    policy: Policy, *, program: bytes, protected: Sequence[Protected] = ()
+    policy: Policy,
+    *,
+    program: bytes,
+    protected: Sequence[Protected] = (),
+    ways: Ways = ((), ()),
 ) -> Compiled:
     """Turn a policy into the parts of the blob.
 
@@ -82,10 +89,13 @@ def compile_policy(
         policy: A merged policy.
         program: The seccomp program from ``bpf.build_filter``.
         protected: Paths of our own that no rule may open: code, policies, records.
+        ways: Names that lead to them, there and missing.
     """
     parts = _Parts()
     parts.protect(protected)
-    parts.keep_roots(_roots(policy))
+    there, missing = (tuple(map(patterns.escape, names)) for names in ways)
+    parts.keep_names("root", sorted({*_roots(policy), *there}), schema.DELETE | schema.RENAME)
+    parts.keep_names("way", missing, schema.CREATE | schema.DELETE | schema.RENAME)
     for rule in policy.files:
         parts.file_rule(rule)
     for entry in policy.execs:
@@ -95,6 +105,8 @@ def compile_policy(
     late = [path for path, _ in floor] + [value for _, value in policy.env.values]
     if parts.uses_tmp() or any(text[:1] == MARK for text in late):
         flags |= FLAG_TMP
+    if any(rule.dest_kind == schema.DEST_TRASH for rule in policy.files):
+        flags |= FLAG_TRASH
     return Compiled(
         flags=flags,
         record=policy.record,
@@ -130,15 +142,14 @@ class _Parts:
                 pattern = literal + b"/**" if is_dir else literal or b"/"
                 self.paths.append((index, MATCH, pattern))
 
-    def keep_roots(self, roots: Sequence[bytes]) -> None:
-        """Deny moving or removing folders whose names the next start goes by."""
-        if not roots:
+    def keep_names(self, suffix: str, names: Sequence[bytes], ops: int) -> None:
+        """Deny changing what the names mean that the next start goes by."""
+        if not names:
             return
         index = len(self.rules)
-        ops = schema.DELETE | schema.RENAME
         self.rules.append(
             Rule(
-                f"{_SELF}.root",
+                f"{_SELF}.{suffix}",
                 KIND_FILES,
                 schema.DENY,
                 ops,
@@ -149,7 +160,7 @@ class _Parts:
                 None,
             )
         )
-        self.paths.extend((index, MATCH, pattern) for pattern in roots)
+        self.paths.extend((index, MATCH, pattern) for pattern in names)
 
     def file_rule(self, rule: FileRule) -> None:
         index = len(self.rules)
@@ -163,7 +174,7 @@ class _Parts:
                 rule.say,
                 _src(rule),
                 rule.dest_kind,
-                rule.dest if rule.dest_kind else None,
+                rule.dest or None,
             )
         )
         self.paths.extend((index, MATCH, pattern) for pattern in rule.patterns)

@@ -37,7 +37,9 @@ def open_folder(path: bytes, *, create: bool) -> int | None:
         return None
     for i, part in enumerate(parts):
         try:
-            below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
+            last = i == len(parts) - 1
+            way = _FOLDER if last else _FOLDER | os.O_PATH
+            below = os.open(part, way | os.O_NOFOLLOW, dir_fd=fd)
         except OSError:
             os.close(fd)
             return None

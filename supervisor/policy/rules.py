@@ -145,8 +145,19 @@ def _target(reader: Reader, keys: Keys, common: _Common) -> Node | None:
     return keys["to"][1] if "to" in keys else None
 
 
-def _ops(reader: Reader, common: _Common) -> int:
+def _no_steer(word: str, *, trash: bool) -> str:
+    """Say why an operation cannot be steered there."""
+    if trash:
+        return f"'to: trash' keeps what is deleted: it takes 'delete' alone, not {quote(word)}"
+    if word == "delete":
+        return "a steer of 'delete' has one target: 'to: trash'"
+    use = "use the exec section" if word == "exec" else "use read, write, create"
+    return f"'steer' of '{word}' in files {schema.LATER}; {use}"
+
+
+def _ops(reader: Reader, common: _Common, *, trash: bool) -> int:
     """Return the mask of a files rule's operations; 0 when a problem was noted."""
+    allowed = {"delete"} if trash else schema.STEERABLE
     ops, bad = 0, False
     words = reader.texts(common.subject, f"'{common.verb}'", single=True)
     nodes = common.subject.items if isinstance(common.subject, Seq) else (common.subject,)
@@ -156,10 +167,8 @@ def _ops(reader: Reader, common: _Common) -> int:
             hint = suggest(text.value, schema.RULE_OPS)
             reader.fail(node, f"unknown operation {quote(text.value)}", hint=hint)
             bad = True
-        elif common.action == schema.STEER and text.value not in schema.STEERABLE:
-            what = "'steer' of 'all'" if text.value == "all" else f"'steer' of '{text.value}'"
-            use = "use the exec section" if text.value == "exec" else "use read, write, create"
-            reader.fail(node, f"{what} in files {schema.LATER}; {use}")
+        elif common.action == schema.STEER and text.value not in allowed:
+            reader.fail(node, _no_steer(text.value, trash=trash))
             bad = True
         else:
             ops |= bits
@@ -176,11 +185,9 @@ def _file_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> FileRu
     excepts = reader.texts(keys["except"][1], "'except'") if "except" in keys else ()
     if common is None:
         return None
-    ops = _ops(reader, common)
     node = _target(reader, keys, common)
     to = reader.text(node, "'to'") if node is not None else None
-    if to is not None and to.value == "trash":
-        reader.fail(keys["to"][1], f"'to: trash' {schema.LATER}")
+    ops = _ops(reader, common, trash=to is not None and to.value == schema.TRASH)
     if not ops or not paths:
         return None
     return FileRule(

@@ -32,11 +32,13 @@ CHANGES = WRITE | CREATE | DELETE | RENAME | METADATA
 RULE_OPS = {**OP_BITS, "read": READ | LIST, "all": ALL_OPS}
 """What a word in a files rule stands for: ``read`` speaks of folders too."""
 STEERABLE = {"read", "write", "create"}
+TRASH = "trash"
+"""What a steer of deletes goes to, and nothing else."""
 
 RECORDS = {"denials": 0, "changes": 1, "all": 2}
 """enum sv_record."""
 MODES = ("enforce", "observe")
-DEST_NONE, DEST_FILE, DEST_TREE, DEST_ARGV = range(4)
+DEST_NONE, DEST_FILE, DEST_TREE, DEST_ARGV, DEST_TRASH = range(5)
 """enum sv_dest_kind."""
 
 MAX_ID, MAX_SAY, MAX_SRC = 128, 1024, 512

@@ -40,11 +40,14 @@ class Targets:
         """Return the rule with its bytes, or None when a problem was noted."""
         found = _all(map(self._pattern, rule.paths))
         excluded = _all(map(self._pattern, rule.excepts))
-        dest = b"" if rule.to is None else self._folder(rule.to)
+        trash = rule.to is not None and rule.to.value == schema.TRASH
+        dest = b"" if rule.to is None or trash else self._folder(rule.to)
         if found is None or excluded is None or dest is None:
             return None
         self._check_width(rule, found)
-        kind = schema.DEST_NONE if rule.to is None else self._dest_kind(rule, found)
+        kind = schema.DEST_TRASH if trash else schema.DEST_NONE
+        if rule.to is not None and not trash:
+            kind = self._dest_kind(rule, found)
         return replace(rule, patterns=found, excluded=excluded, dest_kind=kind, dest=dest)
 
     def exec_rule(self, rule: ExecRule) -> ExecRule | None:

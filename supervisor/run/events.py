@@ -27,7 +27,7 @@ OP_EXEC = OPS["exec"]
 ACTIONS = ("allow", "steer", "approve", "deny")
 EFFECTS = ("none", "continue", "errno", "broker", "rewrite", "kill")
 KINDS = ("?", "file", "exec", "fault")
-CLASSES = ("allow", "broker", "verify", "refuse")
+CLASSES = ("allow", "broker", "verify", "absent")
 _INTS, _TEXTS = 11, 4
 FIELDS = _INTS + _TEXTS
 
@@ -233,6 +233,17 @@ def name_of(table: Sequence[str], index: int) -> str:
         index: the number.
     """
     return table[index] if 0 <= index < len(table) else str(index)
+
+
+def treated(klass: int, err: int) -> str:
+    """Say in one word how a row of the syscall table is treated.
+
+    Args:
+        klass: enum sv_class.
+        err: the row's errno; a call that comes to us only to be refused has one.
+    """
+    verify = CLASSES.index("verify")
+    return "refuse" if err and klass == verify else name_of(CLASSES, klass)
 
 
 def escape(data: bytes, extra: str = "") -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
             cwd: bytes | None = None,
             path: bytes | None = None,
             degraded: int = 0,
+            trash: tuple[bytes, int] | None = None,
         ) -> int:
             """Start the main command."""
 
@@ -50,6 +51,15 @@ if TYPE_CHECKING:
 
         def close(self) -> None:
             """Free everything."""
+
+    class Trash(Protocol):
+        """Where a run keeps what its command deletes."""
+
+        path: bytes
+        room: int
+
+        def close(self) -> None:
+            """The run is over."""
 
     class Follower(Sink, Protocol):
         """A sink that also hears of the run's start and end."""
@@ -77,6 +87,7 @@ class Plan:
         "opened",
         "private_tmp",
         "timeout",
+        "trash",
         "wait_all",
     )
 
@@ -87,6 +98,7 @@ class Plan:
         env: Callable[[bytes], Mapping[bytes, bytes]],
         *,
         private_tmp: bool = False,
+        trash: Callable[[], Trash] | None = None,
         degraded: int = 0,
         timeout: float | None = None,
         wait_all: bool = False,
@@ -100,6 +112,7 @@ class Plan:
             blob: the compiled policy.
             env: gives the command's whole environment for the private folder (empty: none).
             private_tmp: the policy needs a private folder (flag ``NEEDS_TMP``).
+            trash: makes the folder for what is deleted, where the policy keeps that.
             degraded: bits of the facilities that the user does without.
             timeout: seconds until the command is ended; None for never.
             wait_all: wait for the whole tree, not only for the main command.
@@ -110,6 +123,7 @@ class Plan:
         self.blob = blob
         self.env = env
         self.private_tmp = private_tmp
+        self.trash = trash
         self.degraded = degraded
         self.timeout = timeout
         self.wait_all = wait_all
@@ -161,11 +175,12 @@ def run(
         opener = opener or native.Session.open
         guard = guard or native.guard
     guard()
-    with PrivateTmp(wanted=plan.private_tmp) as tmp:
+    with PrivateTmp(wanted=plan.private_tmp) as tmp, _Trashing(plan) as trash:
         session: Running | None = None
         try:
             session = opener(plan.blob, tmp)
-            outcome = _follow(plan, session, followers, _spawn(plan, session, tmp))
+            pid = _spawn(plan, session, tmp, trash)
+            outcome = _follow(plan, session, followers, pid)
         except BaseException:
             if session is not None:
                 session.kill(0)
@@ -192,13 +207,14 @@ def run_and_leave(plan: Plan, followers: Sequence[Follower]) -> Outcome:
     return run(plan, followers, leave=True)
 
 
-def _spawn(plan: Plan, session: Running, tmp: bytes) -> int:
+def _spawn(plan: Plan, session: Running, tmp: bytes, trash: Trash | None) -> int:
     env = dict(plan.env(tmp))
     if tmp:
         env[b"TMPDIR"] = tmp
     if plan.opened is not None:
         plan.opened(session)
-    return session.spawn(plan.argv, env, degraded=plan.degraded)
+    kept = None if trash is None else (trash.path, trash.room)
+    return session.spawn(plan.argv, env, degraded=plan.degraded, trash=kept)
 
 
 def _follow(
@@ -226,6 +242,23 @@ def _follow(
     for follower in followers:
         follower.ended(outcome)
     return outcome
+
+
+class _Trashing:
+    """The folder for what is deleted, while the run lasts."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._make = plan.trash
+        self._trash: Trash | None = None
+
+    def __enter__(self) -> Trash | None:
+        if self._make is not None:
+            self._trash = self._make()
+        return self._trash
+
+    def __exit__(self, *_error: object) -> None:
+        if self._trash is not None:
+            self._trash.close()
 
 
 class PrivateTmp:

@@ -234,3 +234,41 @@ int at_ok_beside_fifos(const struct tree *t)
 	unlink(fifo);
 	return verdict;
 }
+
+static void break_lease(const char *path, int i)
+{
+	alarm(8);
+	if (i % 4 == 0)
+		_exit(truncate(path, 0) < 0);
+	_exit(open(path, i % 4 == 1 ? O_RDONLY : i % 4 == 2 ? O_RDWR : O_WRONLY | O_TRUNC) < 0);
+}
+
+/* A lease makes others wait for its owner, who may be one of us: that must not
+ * hold up anybody else's open either. */
+int at_ok_beside_leases(const struct tree *t)
+{
+	enum { MANY = 40 };
+	char leased[PATH_MAX];
+	char path[PATH_MAX];
+	int fd;
+	int verdict;
+
+	in_work(leased, t, "leased");
+	in_work(path, t, "data");
+	signal(SIGIO, SIG_IGN);
+	close(open(leased, O_WRONLY | O_CREAT, 0600));
+	fd = open(leased, O_RDONLY);
+	if (fd < 0 || fcntl(fd, F_SETLEASE, F_WRLCK))
+		return BLOCKED;
+	for (int i = 0; i < MANY; i++)
+		if (fork() == 0)
+			break_lease(leased, i);
+	usleep(300000);
+	alarm(4);
+	verdict = allowed_text(open(path, O_RDONLY)) && waitpid(-1, NULL, WNOHANG) == 0;
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	for (int i = 0, status; i < MANY; i++)
+		verdict = wait(&status) > 0 && status == 0 && verdict;
+	unlink(leased);
+	return verdict;
+}

@@ -5,6 +5,13 @@
 #include <linux/openat2.h>
 #include <sys/un.h>
 
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463
+#endif
+#ifndef SYS_removexattrat
+#define SYS_removexattrat 466
+#endif
+
 enum { PAGE = 4096, ONES = 6 };
 
 /* Which arguments are pointers that must be readable; the rest stays as given.
@@ -17,9 +24,16 @@ struct call {
 };
 
 static char here[] = ".";
+static char value[64];
 static struct open_how how = { .flags = O_RDONLY };
+static struct {
+	uint64_t value;
+	uint32_t size, flags;
+} attr = { (uintptr_t)value, sizeof(value), 0 };
 
 #define P ((uintptr_t)here)
+#define V ((uintptr_t)value)
+#define NAME ((uintptr_t)"user.a")
 #define CWD ((uintptr_t)AT_FDCWD)
 
 static const struct call calls[] = {
@@ -37,9 +51,14 @@ static const struct call calls[] = {
 	{ "fchownat", SYS_fchownat, { CWD, P, 0, 0, 0 }, 1 << 1 },
 	{ "utimensat", SYS_utimensat, { CWD, P, 0, 0 }, 1 << 1 },
 	{ "utimensat times", SYS_utimensat, { CWD, P, P, 0 }, 1 << 2 },
-	{ "setxattr", SYS_setxattr, { P, (uintptr_t)"user.a", P, 1, 0 }, 1 << 0 | 1 << 1 },
-	{ "lsetxattr", SYS_lsetxattr, { P, (uintptr_t)"user.a", P, 1, 0 }, 1 << 0 | 1 << 1 },
-	{ "removexattr", SYS_removexattr, { P, (uintptr_t)"user.a" }, 1 << 0 | 1 << 1 },
+	{ "setxattr", SYS_setxattr, { P, NAME, V, 64, 0 }, 1 << 0 | 1 << 1 | 1 << 2 },
+	{ "lsetxattr", SYS_lsetxattr, { P, NAME, V, 64, 0 }, 1 << 0 | 1 << 1 | 1 << 2 },
+	{ "fsetxattr", SYS_fsetxattr, { 0, NAME, V, 64, 0 }, 1 << 1 | 1 << 2 },
+	{ "setxattrat", SYS_setxattrat, { CWD, P, 0, NAME, (uintptr_t)&attr, sizeof(attr) },
+	  1 << 1 | 1 << 3 | 1 << 4 },
+	{ "removexattr", SYS_removexattr, { P, NAME }, 1 << 0 | 1 << 1 },
+	{ "fremovexattr", SYS_fremovexattr, { 0, NAME }, 1 << 1 },
+	{ "removexattrat", SYS_removexattrat, { CWD, P, 0, NAME }, 1 << 1 | 1 << 3 },
 	{ "chdir", SYS_chdir, { P }, 1 << 0 },
 	{ "execve", SYS_execve, { (uintptr_t)"/bin/true", P, P }, 1 << 0 | 1 << 1 | 1 << 2 },
 	{ "execveat", SYS_execveat, { CWD, (uintptr_t)"/bin/true", P, P, 0 }, 1 << 1 | 1 << 2 },

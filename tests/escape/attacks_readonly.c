@@ -137,6 +137,46 @@ int at_removexattr(const struct tree *t)
 	return removexattr(t->readonly, "user.none") == 0 || errno == ENODATA;
 }
 
+int at_setxattr_proc_fd(const struct tree *t)
+{
+	char path[PATH_MAX];
+
+	path_of(path, "/proc/self/fd/%d", open(t->readonly, O_PATH));
+	return worked(setxattr(path, "user.d", "1", 1, 0));
+}
+
+int at_setxattr_empty(const struct tree *t)
+{
+	struct {
+		uint64_t value;
+		uint32_t size, flags;
+	} x = { (uint64_t)(uintptr_t)"1", 1, 0 };
+
+	return worked(syscall(SYS_setxattrat, open(t->readonly, O_RDONLY), "", AT_EMPTY_PATH,
+			      "user.e", &x, sizeof(x)));
+}
+
+/* u::rwx g::rwx o::rwx */
+int at_setxattr_acl(const struct tree *t)
+{
+	static const struct {
+		uint32_t version;
+		struct { uint16_t tag, perm; uint32_t id; } entry[3];
+	} all = { 2, { { 1, 7, UINT32_MAX }, { 4, 7, UINT32_MAX }, { 32, 7, UINT32_MAX } } };
+
+	return worked(setxattr(t->readonly, "system.posix_acl_access", &all, sizeof(all), 0));
+}
+
+int at_setxattr_trusted(const struct tree *t)
+{
+	return worked(setxattr(t->work, "trusted.overlay.opaque", "y", 1, 0));
+}
+
+int at_setxattr_label(const struct tree *t)
+{
+	return worked(setxattr(t->work, "security.evasion", "1", 1, 0));
+}
+
 int at_set_flags(const struct tree *t)
 {
 	int flags = 0;

@@ -47,13 +47,14 @@ class Tree:
     policy: Path
 
     def marks(self) -> dict[str, bytes | int]:
-        """The protected state, read from outside: every file's content and mode."""
+        """The protected state, read from outside: every file's content, mode and attributes."""
         found: dict[str, bytes | int] = {}
         for top in ("area_b", "readonly", "area_a/in_b", "area_a/nest/deep/secret"):
             for path in sorted((self.root / top).rglob("*")):
                 name = str(path.relative_to(self.root))
                 found[name] = path.read_bytes() if path.is_file() else b"(folder)"
                 found[name + " mode"] = path.lstat().st_mode
+                found[name + " attributes"] = "\n".join(os.listxattr(path)).encode()
         return found
 
 

@@ -3,10 +3,14 @@
  * in the allowed folder left it in the forbidden one: a hit. */
 #include "swap.h"
 
+#include <sys/inotify.h>
+#include <sys/xattr.h>
+
 static char through[RACE_BUF + 16];	/* WORK/link/NAME */
 static char allowed[RACE_BUF];		/* ALLOWED_DIR/NAME */
 static char forbidden[RACE_BUF];	/* FORBIDDEN_DIR/NAME */
 static char other[RACE_BUF];		/* WORK/other */
+static int watcher = -1, watched;
 
 struct op {
 	const char *name;
@@ -159,6 +163,37 @@ static bool was_cut(void)
 	return true;
 }
 
+static int set_attribute(void)
+{
+	return setxattr(through, "user.raced", "1", 1, 0);
+}
+
+static bool attribute_set(void)
+{
+	return removexattr(allowed, "user.raced") == 0;
+}
+
+static int watch_it(void)
+{
+	if (watcher < 0)
+		watcher = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	watched = inotify_add_watch(watcher, through, IN_ATTRIB);
+	return watched < 0 ? -1 : 0;
+}
+
+/* The watch tells of the allowed file, or it is on the other one. */
+static bool tells_of_allowed(void)
+{
+	char events[1024];
+	bool ok = utimensat(AT_FDCWD, allowed, NULL, 0) == 0 &&
+		  read(watcher, events, sizeof(events)) > 0;
+
+	inotify_rm_watch(watcher, watched);
+	while (read(watcher, events, sizeof(events)) > 0)
+		;
+	return ok;
+}
+
 static const struct op ops[] = {
 	{ "create", nothing, create, created, uncreate },
 	{ "mkdir", nothing, make_folder, made_folder, unmake_folder },
@@ -168,6 +203,8 @@ static const struct op ops[] = {
 	{ "link", victims, link_out, linked_allowed, nothing },
 	{ "chmod", victims, change_mode, mode_changed, nothing },
 	{ "truncate", victims, cut, was_cut, victims },
+	{ "setxattr", victims, set_attribute, attribute_set, nothing },
+	{ "watch", victims, watch_it, tells_of_allowed, nothing },
 };
 
 static const struct op *find(const char *name)

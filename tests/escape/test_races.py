@@ -55,7 +55,10 @@ class Race:
 DATA = "{t}/area_a/data {t}/area_b/data"
 DIRS = "{t}/area_a/good {t}/area_b {t}/area_a"
 INNER = "{t}/area_a/in_a/data {t}/area_a/in_b/data"
-PARENT_OPS = ("mkdir", "symlink", "unlink", "rename", "link", "chmod", "truncate")
+PARENT_OPS = (
+    *("mkdir", "symlink", "unlink", "rename", "link", "chmod", "truncate"),
+    *("setxattr", "watch"),
+)
 
 RACES = (
     Race("path-thread", f"flip_path {DATA} thread", "string-open"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -142,3 +143,41 @@ class Supervised:
             check=False,
         )
         return Result(done.returncode, done.stdout, done.stderr, ())
+
+
+def reachable(path: Path) -> None:
+    """Let another user walk down to a path."""
+    for parent in [path, *path.parents]:
+        if str(parent) not in ("/", "/tmp") and parent.stat().st_uid == os.geteuid():
+            parent.chmod(parent.stat().st_mode | 0o011)
+
+
+def twins(supervised: Supervised, table: Path, uid: int | None = None) -> list[tuple[str, str]]:
+    """What a table prints natively and supervised, line by line.
+
+    Args:
+        supervised: runs it.
+        table: a program that takes the empty folder to work in.
+        uid: the user that it is run as (default: ours).
+    """
+    around: list[str | Path] = []
+    if uid is not None:
+        reachable(supervised.root)
+        around = ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
+    found = []
+    for name in ("native", "supervised"):
+        folder = supervised.root / name
+        folder.mkdir()
+        if uid is not None:
+            os.chown(folder, uid, uid)
+        words = [*around, table, folder]
+        native = name == "native"
+        done = supervised.natively(words) if native else supervised(words, None, "-q")
+        assert done.code == 0, done.err
+        found.append(done.lines())
+    return list(zip(*found, strict=True))
+
+
+def differing(pairs: list[tuple[str, str]]) -> list[str]:
+    """The pairs that are not equal, for a failed assertion."""
+    return [f"natively   {a}\nsupervised {b}" for a, b in pairs if a != b]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from live_world import Supervised
+from live_world import Supervised, reachable
 
 Put = Callable[..., Path]
 UID, GID, GROUP = 54321, 54322, 54323
@@ -28,13 +28,6 @@ def prepare(folder: Path) -> None:
         os.chown(folder / name, uid, gid)
         (folder / name).chmod(mode)
     os.chown(folder, UID, GID)
-
-
-def reachable(path: Path) -> None:
-    """Let another user walk down to a path."""
-    for parent in [path, *path.parents]:
-        if str(parent) not in ("/", "/tmp") and parent.stat().st_uid == os.geteuid():
-            parent.chmod(parent.stat().st_mode | 0o011)
 
 
 @pytest.mark.root

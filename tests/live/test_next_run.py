@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import pty
+import subprocess
 
 import pytest
-from live_world import Supervised
+from live_world import COMMAND, Supervised
 
 STEAL = """
 import os, sys
@@ -104,3 +105,47 @@ def test_foreign_terminal(supervised: Supervised) -> None:
         os.close(master)
         os.close(slave)
     assert done.lines() == ["13", "open"]
+
+
+POLICY_OF_ITS_OWN = 'version: 1\nname: mine\nfiles:\n  - {id: all, allow: all, paths: ["/**"]}\n'
+
+
+@pytest.mark.parametrize("kind", ["config", "state", "cache", "policy"])
+def test_link_left_behind(supervised: Supervised, kind: str) -> None:
+    """In a home folder as workspace, no link in place of a folder of ours serves the next run."""
+    home = supervised.root
+    (supervised.home / "outside").write_text("OUTSIDE\n")
+    env = supervised.environ({"HOME": str(home)})
+    own = home / ".supervise.yaml"
+    (home / "real").mkdir()
+    line = f"$(sha256sum < {own} | cut -d' ' -f1) {os.fsencode(own).hex()}"
+    line = f"$(sha256sum < {own} | cut -d' ' -f1) {os.fsencode(own).hex()}"
+    plant = (
+        "mkdir -p evil/supervise; chmod 700 evil evil/supervise; umask 077; "
+        f"printf '%s' '{POLICY_OF_ITS_OWN}' > evil/supervise/policy.yaml; "
+        f"cp evil/supervise/policy.yaml {own}; echo {line} > evil/supervise/trusted; "
+    )
+    words = [*COMMAND, "-q"]
+    if kind == "config":
+        plant += "ln -s evil .config; rm -rf .config; ln -s evil .config; mv evil .config"
+    elif kind == "policy":
+        (home / "real/p.yaml").write_text("version: 1\nname: p\nextends: [agent-dev]\n")
+        (home / "p.yaml").symlink_to("real/p.yaml")
+        words += ["-p", "p.yaml"]
+        plant += "ln -sf evil/supervise/policy.yaml p.yaml; mv real gone; mv evil real"
+    else:
+        place = home / (".cache" if kind == "cache" else ".local/state")
+        place.parent.mkdir(exist_ok=True)
+        place.symlink_to(home / "real")
+        plant += f"rm -f {place}; ln -sfT {home}/evil {place}; mv real gone; mv evil real"
+    for script in (plant, f"cat {supervised.home}/outside"):
+        done = subprocess.run(
+            [*words, "--", "sh", "-c", script],
+            cwd=home,
+            env=env,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.stdout == b"", "a policy that the first run wrote was used by the second"
+    assert done.returncode == 1, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from live_world import Supervised
 from supervisor import native
 
 Put = Callable[..., Path]
+VERIFY = 2
 # What the kernel calls a function, where the call has another name.
 KERNEL_NAMES = {
     "newfstat": "fstat",
@@ -98,6 +100,29 @@ def test_unknown_numbers_are_enosys(
     unknown = [n for n in range(601) if n not in known] + [1000, 4096, 65535, 1 << 20, 1 << 29]
     done = supervised([program("numbers"), *map(str, unknown)], None, "-q")
     assert done.lines() == [f"{n} ENOSYS" for n in unknown]
+
+
+def test_every_refusal_of_the_table(supervised: Supervised, program: Put) -> None:
+    """What a row refuses fails with its errno; the ones that are told are on record with why."""
+    # These two pass by every filter since Linux 6.12: they are of use to the kernel's own probes.
+    rows = [row for row in native.rows() if row.name not in ("uretprobe", "uprobe")]
+    refused = {row.nr: row for row in rows if row.err and row.klass >= VERIFY}
+    assert len(refused) > 80
+    done = supervised([program("numbers"), *map(str, refused)], None, "-q")
+    found = [(int(nr), getattr(errno, name)) for nr, name in map(str.split, done.lines())]
+    assert found == [(nr, row.err) for nr, row in refused.items()]
+    told = {e["action"]["call"]: e["action"]["detail"] for e in done.events if e["type"] == "fault"}
+    assert told == {row.name: row.note for row in refused.values() if row.klass == VERIFY}
+
+
+@pytest.mark.parametrize(
+    "command", [["unshare", "-Ur", "true"], ["unshare", "--net", "true"], ["chroot", ".", "/x"]]
+)
+def test_sandboxes_inside_get_a_sentence(supervised: Supervised, command: list[str]) -> None:
+    """A program that makes its own sandbox fails, and its user reads why."""
+    done = supervised(command)
+    assert done.code != 0
+    assert b"would change" in done.err
 
 
 @pytest.mark.parametrize("gate", ["int80", "x32"])

@@ -64,11 +64,11 @@ static inline int make_rule(struct make *m, const char *id, int kind, int action
 	sv_mw_str(&w, make_str("say"));
 	sv_mw_str(&w, make_str("test.yaml:1"));
 	sv_mw_int(&w, dest_kind);
-	if (dest_kind == SV_DEST_NONE)
-		sv_mw_nil(&w);
-	else if (dest_kind == SV_DEST_ARGV)
+	if (dest_kind == SV_DEST_ARGV)
 		sv_mw_array(&w, 1);
-	if (dest_kind != SV_DEST_NONE)
+	if (dest_kind == SV_DEST_NONE || (dest_kind == SV_DEST_TRASH && !to))
+		sv_mw_nil(&w);
+	else
 		sv_mw_bin(&w, make_str(to));
 	part_end(&m->rules, &w);
 	return (int)m->rules.count - 1;

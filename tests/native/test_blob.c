@@ -136,6 +136,12 @@ static void test_refused_rules(void)
 	refuse_rule(SV_RULE_EXEC, SV_ALLOW, 1, 0, SV_DEST_NONE, NULL);
 	refuse_rule(SV_RULE_FILES, SV_STEER, 1, 0, SV_DEST_NONE, NULL);
 	refuse_rule(SV_RULE_FILES, SV_ALLOW, 1, 0, SV_DEST_FILE, "/x");
+	refuse_rule(SV_RULE_FILES, SV_STEER, 1, 0, SV_DEST_TRASH, NULL);
+	refuse_rule(SV_RULE_FILES, SV_STEER, SV_OP_DELETE, 0, SV_DEST_TRASH, "/trash");
+	refuse_rule(SV_RULE_FILES, SV_STEER, SV_OP_DELETE | 1, 0, SV_DEST_TRASH, NULL);
+	refuse_rule(SV_RULE_FILES, SV_STEER, SV_OP_DELETE | 1, 0, SV_DEST_TREE, "/a");
+	refuse_rule(SV_RULE_FILES, SV_STEER, SV_OP_DELETE, 0, SV_DEST_FILE, "/a");
+	refuse_rule(SV_RULE_FILES, SV_DENY, SV_OP_DELETE, 0, SV_DEST_TRASH, NULL);
 	refuse_rule(SV_RULE_FILES, SV_STEER, 1, 0, SV_DEST_FILE, "x");
 	refuse_rule(SV_RULE_FILES, SV_STEER, 1, 0, SV_DEST_FILE, "\x01x");
 	refuse_rule(SV_RULE_FILES, SV_STEER, 1, 0, SV_DEST_FILE, "\x01/../x");

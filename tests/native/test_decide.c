@@ -257,6 +257,19 @@ static void model_ask(const struct model *s, const char *path, uint32_t ops, str
 	}
 }
 
+/* Deletes are steered alone, to the trash. */
+static uint32_t steerable(uint32_t ops)
+{
+	return check_random(4) && ops != SV_OP_DELETE ? (ops & ~(uint32_t)SV_OP_DELETE) : SV_OP_DELETE;
+}
+
+static int dest_kind(enum sv_action action, uint32_t ops)
+{
+	if (action != SV_STEER)
+		return SV_DEST_NONE;
+	return ops == SV_OP_DELETE ? SV_DEST_TRASH : SV_DEST_TREE;
+}
+
 static struct sv_policy *random_policy(struct model *s)
 {
 	struct make m = { 0 };
@@ -266,11 +279,14 @@ static struct sv_policy *random_policy(struct model *s)
 	for (int i = 0; i < s->n; i++) {
 		s->rule[i].action = (enum sv_action)check_random(4);
 		s->rule[i].ops = 1 + check_random(255);
+		if (s->rule[i].action == SV_STEER)
+			s->rule[i].ops = steerable(s->rule[i].ops);
 		s->rule[i].npat = 1 + (int)check_random(PATS);
 		s->rule[i].nexc = check_random(3) ? 0 : 1 + (int)check_random(PATS);
 		snprintf(id, sizeof(id), "r%02d", i);
 		make_rule(&m, id, SV_RULE_FILES, (int)s->rule[i].action, s->rule[i].ops, 0,
-			  s->rule[i].action == SV_STEER ? SV_DEST_TREE : SV_DEST_NONE, "/to");
+			  dest_kind(s->rule[i].action, s->rule[i].ops),
+			  s->rule[i].ops == SV_OP_DELETE ? NULL : "/to");
 		for (int k = 0; k < s->rule[i].npat; k++) {
 			gen_pattern(s->rule[i].pat[k]);
 			make_path(&m, i, 0, s->rule[i].pat[k]);

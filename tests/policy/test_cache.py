@@ -33,6 +33,7 @@ def entry(path: Path) -> Entry:
         env=(("PATH",), (), (("A", b"\xff"),)),
         sources=(("f.yaml", str(path), hashlib.sha256(path.read_bytes()).hexdigest()),),
         needs_tmp=True,
+        needs_trash=True,
         observe=False,
     )
 

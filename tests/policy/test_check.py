@@ -71,9 +71,18 @@ RULES = [
     ("{steer: read, paths: [/a]}", "3:6", "a steer needs 'to': where the call goes instead"),
     ("{steer: all, paths: [/a], to: /b}", "3:13", "'steer' of 'all' in files is not supported"),
     ("{steer: exec, paths: [/a], to: /b}", "3:13", "'steer' of 'exec' in files is not supported"),
-    ("{steer: [delete], paths: [/a], to: /b}", "3:14", "'steer' of 'delete' in files is not"),
+    ("{steer: [delete], paths: [/a], to: /b}", "3:14", "a steer of 'delete' has one target"),
     ("{steer: list, paths: [/a], to: /b}", "3:13", "'steer' of 'list' in files is not"),
-    ("{steer: read, paths: [/a], to: trash}", "3:36", "'to: trash' is not supported by this"),
+    (
+        "{steer: read, paths: [/a], to: trash}",
+        "3:13",
+        "'to: trash' keeps what is deleted: it takes",
+    ),
+    (
+        "{steer: [delete, write], paths: [/a], to: trash}",
+        "3:22",
+        "'to: trash' keeps what is deleted",
+    ),
     (
         "{steer: read, paths: [/a], to: b}",
         "3:36",

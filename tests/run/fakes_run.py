@@ -63,6 +63,7 @@ class FakeSession:
         cwd: bytes | None = None,  # noqa: ARG002
         path: bytes | None = None,  # noqa: ARG002
         degraded: int = 0,
+        trash: tuple[bytes, int] | None = None,  # noqa: ARG002
     ) -> int:
         """Note the call."""
         self.calls.append(("spawn", tuple(argv), dict(env), degraded))

@@ -1,0 +1,1 @@
+"""What steered deletes keep: one folder a session, and what can be done with it."""
