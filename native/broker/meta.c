@@ -162,12 +162,14 @@ void sv_do_truncate(struct sv_work *w)
 
 	if (w->in.length < 0)
 		return sv_fail_call(w, EINVAL);
-	if (!pin_object(w, 0) || !sv_object_judge(w, SV_OP_WRITE))
+	if (!pin_object(w, 0))
 		return;
 	if (S_ISDIR(p->st.st_mode))
 		return sv_fail_call(w, EISDIR);
 	if (!S_ISREG(p->st.st_mode))
 		return sv_fail_call(w, EINVAL);
+	if (!sv_object_judge(w, SV_OP_WRITE))
+		return;
 	snprintf(n, sizeof(n), "%d", p->fd);
 	fd = openat(w->paths.self_fd, n, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == EAGAIN)

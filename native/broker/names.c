@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Pin the folder, judge the new name. True = go on. */
-static bool place_new(struct sv_work *w)
+static bool place_new(struct sv_work *w, bool folder)
 {
 	struct sv_place *p = &w->place[0];
 	int rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
@@ -35,7 +35,7 @@ static bool place_new(struct sv_work *w)
 	if (allowed)
 		return true;
 	if (w->match.action != SV_STEER) {
-		sv_refuse(w);
+		sv_refuse_unless(w, sv_moot_new(p, folder));
 		return false;
 	}
 	rc = sv_steer_name(w, p);
@@ -50,7 +50,7 @@ void sv_do_mkdir(struct sv_work *w)
 	mode_t mode;
 	int rc;
 
-	if (!place_new(w))
+	if (!place_new(w, true))
 		return;
 	if (sv_new_mode(w, p, (mode_t)w->in.mode & 01777, &mode) < 0)
 		return sv_refuse_why(w, EACCES, "the caller's umask cannot be read");
@@ -83,7 +83,7 @@ void sv_do_mknod(struct sv_work *w)
 
 	if (node_errno(type))
 		return sv_fail_call(w, node_errno(type));
-	if (!place_new(w))
+	if (!place_new(w, false))
 		return;
 	if (type == S_IFCHR || type == S_IFBLK)
 		return sv_refuse_why(w, EPERM, "a device node would go round every path rule");
@@ -99,7 +99,7 @@ void sv_do_symlink(struct sv_work *w)
 
 	if (w->in.symlink[0] == 0)
 		return sv_fail_call(w, ENOENT);
-	if (!place_new(w))
+	if (!place_new(w, false))
 		return;
 	if (sv_still_valid(&w->t) == 0)
 		sv_give_result(w, symlinkat(w->in.symlink, p->parent, p->last) < 0 ? -errno : 0);
@@ -119,7 +119,9 @@ void sv_do_unlink(struct sv_work *w)
 		return sv_give_result(w, unlinkat(p->parent, p->last, (int)w->in.flags) < 0 ?
 						 -errno : -EBUSY);
 	if (!sv_decide_call(w, SV_OP_DELETE, p))
-		return w->match.action == SV_STEER ? sv_trash_unlink(w) : sv_refuse(w);
+		return w->match.action == SV_STEER ?
+			       sv_trash_unlink(w) :
+			       sv_refuse_unless(w, sv_moot_old(p, w->in.flags & AT_REMOVEDIR));
 	if (sv_still_valid(&w->t) == 0)
 		sv_give_result(w, unlinkat(p->parent, p->last, (int)w->in.flags) < 0 ? -errno : 0);
 }

@@ -57,7 +57,7 @@ static void open_existing(struct sv_work *w)
 	struct sv_place *p = &w->place[0];
 	const bool given = given_terminal(p, w->in.flags);
 	uint32_t ops = sv_open_ops(w->in.flags);
-	int err;
+	const int err = object_errno(w, p);
 
 	if (S_ISDIR(p->st.st_mode) && ops & SV_OP_READ)
 		ops = (ops & ~(uint32_t)SV_OP_READ) | SV_OP_LIST;
@@ -68,10 +68,9 @@ static void open_existing(struct sv_work *w)
 		if (w->match.action == SV_STEER)
 			sv_steer_open(w, p);
 		else
-			sv_refuse(w);
+			sv_refuse_unless(w, err == ENXIO ? 0 : err);	/* sockets: asked later */
 		return;
 	}
-	err = object_errno(w, p);
 	if (err)
 		sv_fail_call(w, err);
 	else if (!given && !w->sh->observe && sv_foreign_terminal(w, p))
@@ -153,6 +152,22 @@ static void open_missing(struct sv_work *w)
 	sv_fail_call(w, ENOENT);
 }
 
+/* A new name that may not be made. Where a dangling link has it, what is made lies
+ * behind the link: returns 0 = go on there; 1 = answered. */
+static int create_refused(struct sv_work *w, struct sv_pathname *name, int *base)
+{
+	struct sv_place *p = &w->place[0];
+
+	if (w->match.action == SV_STEER) {
+		sv_steer_open(w, p);
+		return 1;
+	}
+	if (!(w->in.flags & O_EXCL) && behind_link(w, p, name, base) == 1)
+		return 0;
+	sv_refuse(w);
+	return 1;
+}
+
 /* One try at a new name. Returns 1 = answered, 0 = it exists after all. */
 static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
 {
@@ -167,11 +182,10 @@ static int try_create(struct sv_work *w, struct sv_pathname *name, int *base)
 		if (rc < 0)
 			break;
 		if (!sv_decide_call(w, SV_OP_CREATE | (sv_open_ops(w->in.flags) & SV_OP_WRITE), p)) {
-			if (w->match.action == SV_STEER)
-				sv_steer_open(w, p);
-			else
-				sv_refuse(w);
-			return 1;
+			if (create_refused(w, name, base))
+				return 1;
+			rc = 1;
+			continue;
 		}
 		if (sv_still_valid(&w->t) < 0)
 			return 1;

@@ -5,6 +5,7 @@
 #include "syscalls/nr.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/resource.h>
 
 enum { IOPRIO_WHO_PROCESS = 1 };
@@ -14,10 +15,14 @@ static bool inside(const struct sv_work *w, pid_t pid)
 	return pid == 0 || pid == w->call.tid || sv_in_tree(w->paths.proc_fd, pid);
 }
 
+/* A number below zero is nobody's, and the kernel says so in each call's own way.
+ * One that nobody has now may be somebody's later: that is said here. */
 static void verify_pid(struct sv_work *w, pid_t pid)
 {
-	if (inside(w, pid))
+	if (pid < 0 || inside(w, pid))
 		sv_let_go(w);
+	else if (kill(pid, 0) < 0 && errno == ESRCH)
+		sv_fail_call(w, ESRCH);
 	else
 		sv_refuse_why(w, EPERM, "a process outside the tree");
 }

@@ -34,14 +34,33 @@ static bool pin_both(struct sv_work *w)
 	return rc == 0;
 }
 
+/* What ends a call before the kernel asks whether it is permitted, or 0. */
+static int moot_rename(const struct sv_work *w)
+{
+	const struct sv_place *from = &w->place[0], *to = &w->place[1];
+	int err = sv_moot_old(from, true);
+
+	if (!err && w->in.flags & EXCHANGE)
+		err = sv_moot_old(to, true);
+	else if (!err && w->in.flags & NOREPLACE)
+		err = sv_moot_new(to, true);
+	return err;
+}
+
+static int moot_link(const struct sv_work *w)
+{
+	return sv_moot_new(&w->place[1], false);
+}
+
 /* Judge ops at a place; false = refused and answered. */
-static bool allowed(struct sv_work *w, uint32_t ops, const struct sv_place *p)
+static bool allowed(struct sv_work *w, uint32_t ops, const struct sv_place *p,
+		    int (*moot)(const struct sv_work *w))
 {
 	if (sv_decide_call(w, ops, p))
 		return true;
 	if (w->match.action == SV_STEER)
 		w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule, .err = EXDEV };
-	sv_refuse(w);
+	sv_refuse_unless(w, moot(w));
 	return false;
 }
 
@@ -126,14 +145,17 @@ static void judge_and_move(struct sv_work *w, bool keep)
 {
 	const struct sv_place *a = &w->place[0], *b = &w->place[1];
 	bool ok, copy = false;
-	int rc = 0;
+	int rc = 0, moot;
 
 	pthread_rwlock_wrlock(&w->sh->names);
 	ok = may_move(w, a, b) && (!(w->in.flags & EXCHANGE) || may_move(w, b, a));
+	moot = ok ? 0 : moot_rename(w);
 	if (ok)
 		rc = keep ? replace_kept(w, &copy) : do_rename(w);
 	pthread_rwlock_unlock(&w->sh->names);
-	if (!ok)
+	if (!ok && moot)
+		sv_fail_call(w, moot);
+	else if (!ok)
 		sv_refuse_why(w, EXDEV, looser);
 	else if (copy)
 		sv_trash_copy_and_rename(w);
@@ -170,13 +192,14 @@ void sv_do_rename(struct sv_work *w)
 		return;
 	if (dots_errno(w))
 		return sv_fail_call(w, dots_errno(w));
-	if (!allowed(w, SV_OP_RENAME, &w->place[0]) || !allowed(w, SV_OP_RENAME, &w->place[1]))
+	if (!allowed(w, SV_OP_RENAME, &w->place[0], moot_rename) ||
+	    !allowed(w, SV_OP_RENAME, &w->place[1], moot_rename))
 		return;
 	/* what stands at the new name is gone afterwards */
 	if (!swap && exists(&w->place[1]) && !sv_decide_call(w, SV_OP_DELETE, &w->place[1])) {
 		keep = w->match.action == SV_STEER;
 		if (!keep)
-			return sv_refuse(w);
+			return sv_refuse_unless(w, moot_rename(w));
 	}
 	judge_and_move(w, keep);
 }
@@ -206,7 +229,7 @@ static int do_link(struct sv_work *w)
 void sv_do_link(struct sv_work *w)
 {
 	struct sv_place *from = &w->place[0], *to = &w->place[1];
-	int rc;
+	int rc, moot;
 
 	if (w->in.flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return sv_fail_call(w, EINVAL);
@@ -217,8 +240,11 @@ void sv_do_link(struct sv_work *w)
 		rc = -EEXIST;
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
-	if (!allowed(w, SV_OP_CREATE, to))
+	if (!allowed(w, SV_OP_CREATE, to, moot_link))
 		return;
+	moot = moot_link(w);
+	if (moot || S_ISDIR(from->st.st_mode))
+		return sv_fail_call(w, moot ? moot : EPERM);
 	if (from->held && from->st.st_nlink != 0)
 		return sv_refuse_why(w, EXDEV, "an object without a name");
 	if (!from->held && !may_move(w, from, to))

@@ -83,6 +83,15 @@ void sv_let_go(struct sv_work *w);
 /* Answer with the outcome of a call: rc < 0 is an errno, else the value 0. */
 void sv_give_result(struct sv_work *w, int rc);
 
+/* broker/moot.c: what the kernel says of a pinned folder's entry before it asks who
+ * may change it: to make it (a folder or something else), or to remove or move it.
+ * An errno, 0 = it would ask. */
+int sv_moot_new(const struct sv_place *p, bool folder);
+int sv_moot_old(const struct sv_place *p, bool folder);
+/* Policy says no, but with err the kernel would have ended the call before: then
+ * nothing was refused, and nothing is recorded. */
+void sv_refuse_unless(struct sv_work *w, int err);
+
 /* The record of a call that was carried out, for handlers that answer through
  * others. effect as it was done. */
 void sv_tell(struct sv_work *w, enum sv_effect effect, int err, struct sv_str detail);

@@ -68,3 +68,23 @@ def test_names_behave_as_natively(
         if a != b and not excuse(a, b):
             wrong.append(f"natively   {a}\nsupervised {b}")
     assert not wrong, f"{len(wrong)} lines differ:\n" + "\n".join(wrong[:40])
+
+
+NAMELESS = """\
+import os
+fd = os.open('/tmp', os.O_TMPFILE | os.O_RDWR | os.O_EXCL, 0o600)
+os.write(fd, b'x')
+print(os.pread(fd, 1, 0), os.fstat(fd).st_nlink)
+for place in '/tmp', '.':
+    fd = os.open('/tmp', os.O_TMPFILE | os.O_RDWR, 0o600)
+    try:
+        os.link(f'/proc/self/fd/{fd}', f'{place}/sv-named-{os.getpid()}', follow_symlinks=True)
+    except OSError as e:
+        print(type(e).__name__)
+"""
+
+
+def test_agent_dev_lets_tmpfile_work(supervised: Supervised) -> None:
+    """make -O and others crash without a file in /tmp; it gets no name there."""
+    done = supervised(["/usr/bin/python3", "-c", NAMELESS], "pack:agent-dev")
+    assert done.lines()[:2] == ["b'x' 0", "PermissionError"]

@@ -129,6 +129,15 @@ def test_git_works_in_the_workspace() -> None:
     assert ask(strict, "write", b"/home/u/p/.git/index") == "allow"
 
 
+def test_nameless_files() -> None:
+    """In /tmp only what tmpfile(3) makes can be made: it never has a name."""
+    policy = built("agent-dev")
+    assert ask(policy, "create", b"/tmp/#tmpfile") == "allow"
+    for op in ("read", "delete", "rename", "metadata"):
+        assert ask(policy, op, b"/tmp/#tmpfile") == "deny", op
+    assert ask(policy, "create", b"/tmp/#tmpfile2") == "deny"
+
+
 def test_read_only() -> None:
     """Nothing but the private folder can be changed."""
     policy = built("read-only")
