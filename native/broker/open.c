@@ -162,7 +162,7 @@ static int create_refused(struct sv_work *w, struct sv_pathname *name, int *base
 		sv_steer_open(w, p);
 		return 1;
 	}
-	if (!(w->in.flags & O_EXCL) && behind_link(w, p, name, base) == 1)
+	if (!(w->in.flags & O_EXCL) && !w->in.resolve && behind_link(p, name, base) == 1)
 		return 0;
 	sv_refuse(w);
 	return 1;
