@@ -38,8 +38,11 @@ static bool pin_both(struct sv_work *w)
 static int moot_rename(const struct sv_work *w)
 {
 	const struct sv_place *from = &w->place[0], *to = &w->place[1];
-	int err = sv_moot_old(from, true);
+	int err;
 
+	if (from->st.st_dev != to->st.st_dev)
+		return EXDEV;
+	err = sv_moot_old(from, true);
 	if (!err && w->in.flags & EXCHANGE)
 		err = sv_moot_old(to, true);
 	else if (!err && w->in.flags & NOREPLACE)
@@ -243,8 +246,10 @@ void sv_do_link(struct sv_work *w)
 	if (!allowed(w, SV_OP_CREATE, to, moot_link))
 		return;
 	moot = moot_link(w);
-	if (moot || S_ISDIR(from->st.st_mode))
-		return sv_fail_call(w, moot ? moot : EPERM);
+	if (moot)
+		return sv_fail_call(w, moot);
+	if (S_ISDIR(from->st.st_mode))	/* the kernel links none, and knows the errno */
+		return sv_give_result(w, do_link(w));
 	if (from->held && from->st.st_nlink != 0)
 		return sv_refuse_why(w, EXDEV, "an object without a name");
 	if (!from->held && !may_move(w, from, to))

@@ -60,11 +60,13 @@ def build(  # noqa: PLR0913 - all but two by name
     Args:
         names: As for ``merge.load_policy``; so are context, sets, mode and inline.
         context: Values of the built-in variables.
-        rows: The syscall table; tests: its argument tests.
+        rows: The syscall table.
+        tests: Its argument tests.
         sets: ``--set`` values by name.
         mode: "enforce", "observe" or "".
         inline: Further policy texts.
-        protected: Paths of our own that no rule may open; ways: names that lead to them.
+        protected: Paths of our own that no rule may open.
+        ways: Names that lead to them.
 
     Raises:
         PolicyError: With every problem of every file.
@@ -83,7 +85,11 @@ def build(  # noqa: PLR0913 - all but two by name
         data = blob.encode(compiled)
     except ValueError as error:
         raise SupervisorError(f"the policy is too large: {error}") from error
-    entry = Entry(
+    return Built(policy, compiled, _entry(policy, compiled, data))
+
+
+def _entry(policy: Policy, compiled: Compiled, data: bytes) -> Entry:
+    return Entry(
         blob=data,
         name=policy.name,
         env=(policy.env.keep, policy.env.drop, policy.env.values),
@@ -92,7 +98,6 @@ def build(  # noqa: PLR0913 - all but two by name
         needs_trash=bool(compiled.flags & FLAG_TRASH),
         observe=policy.observe,
     )
-    return Built(policy, compiled, entry)
 
 
 def _with_files_of(policy: Policy, ways: Ways) -> Ways:
