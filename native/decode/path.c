@@ -295,16 +295,17 @@ int sv_pin(struct sv_paths *p, const struct sv_tracee *t, const struct sv_pathna
 /* Cuts text into the folder's part (kept in dir) and the last component. */
 static void split(const struct sv_pathname *name, char *dir, struct sv_place *out)
 {
-	int end = name->len, cut;
+	const size_t len = (size_t)name->len;
+	size_t end = len, cut;
 
 	while (end > 0 && name->text[end - 1] == '/')
 		end--;
-	out->slash = end < name->len && end > 0;
+	out->slash = end < len && end > 0;
 	for (cut = end; cut > 0 && name->text[cut - 1] != '/'; cut--)
 		;
-	memcpy(dir, name->text, (size_t)cut);
+	memcpy(dir, name->text, cut);
 	strcpy(dir + cut, ".");		/* the folder must be one that may be searched */
-	memcpy(out->last, name->text + cut, (size_t)(end - cut));
+	memcpy(out->last, name->text + cut, end - cut);
 	out->last[end - cut] = 0;
 	if (out->slash)
 		strcpy(out->last + (end - cut), "/");
