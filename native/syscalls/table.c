@@ -28,7 +28,7 @@ enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
 
 #define A(n) { __NR_##n, #n, "", SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
 #define N(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
-#define X(n, e, why) { __NR_##n, #n, why, SV_CLASS_REFUSE, SV_HOW_none, e, 0, { 0 } },
+#define X(n, e, why) { __NR_##n, #n, why, SV_CLASS_ABSENT, SV_HOW_none, e, 0, { 0 } },
 #define R(n, e, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_refuse, e, 0, { 0 } },
 #define S(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_signal, 0, 0, { SV_ROLE_PID } },
 #define L(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_domain, 0, 0, { 0 } },
@@ -66,9 +66,9 @@ static const struct sv_when whens[] = {
 	/* sendto(2) without an address */
 	{ __NR_sendto, 4, ~0ULL, 0, SV_CLASS_ALLOW, 0 },
 	/* data that opens a connection by itself */
-	{ __NR_sendto, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
-	{ __NR_sendmsg, 2, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
-	{ __NR_sendmmsg, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_REFUSE, EOPNOTSUPP },
+	{ __NR_sendto, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_ABSENT, EOPNOTSUPP },
+	{ __NR_sendmsg, 2, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_ABSENT, EOPNOTSUPP },
+	{ __NR_sendmmsg, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_ABSENT, EOPNOTSUPP },
 	/* TIOCSCTTY with its argument: takes a terminal from another session */
 	IOCTL_TOLD(0x540e),
 	/* options from 64 on: of IP and IPv6 those are the packet filter's */
@@ -117,11 +117,11 @@ static const struct sv_when whens[] = {
 	{ __NR_ioctl, 1, 0xffffff00ULL, 0x8900, SV_CLASS_VERIFY, 0 },
 	/* a target that hid its memory could not be supervised: said to have
 	 * worked, as programs that ask for it give up otherwise */
-	PRCTL_IS(PR_SET_DUMPABLE, SV_CLASS_REFUSE, 0),
-	PRCTL_IS(PR_SET_MM, SV_CLASS_REFUSE, EPERM),
+	PRCTL_IS(PR_SET_DUMPABLE, SV_CLASS_ABSENT, 0),
+	PRCTL_IS(PR_SET_MM, SV_CLASS_ABSENT, EPERM),
 	/* both only ever take capabilities away from the tree */
-	PRCTL_IS(PR_CAPBSET_DROP, SV_CLASS_REFUSE, EPERM),
-	PRCTL_IS(PR_SET_SECUREBITS, SV_CLASS_REFUSE, EPERM),
+	PRCTL_IS(PR_CAPBSET_DROP, SV_CLASS_ABSENT, EPERM),
+	PRCTL_IS(PR_SET_SECUREBITS, SV_CLASS_ABSENT, EPERM),
 };
 
 enum { WHENS = sizeof(whens) / sizeof(whens[0]) };
@@ -165,9 +165,9 @@ const struct sv_syscall *sv_table_find(int nr)
 static enum sv_class effective(const struct sv_syscall *row)
 {
 	if (row->how == SV_HOW_signal && (!scoped || no_landlock))
-		return row->nr == __NR_pidfd_send_signal ? SV_CLASS_REFUSE : SV_CLASS_VERIFY;
+		return row->nr == __NR_pidfd_send_signal ? SV_CLASS_ABSENT : SV_CLASS_VERIFY;
 	if ((row->how == SV_HOW_domain || row->how == SV_HOW_ptrace) && (!domains || no_landlock))
-		return SV_CLASS_REFUSE;
+		return SV_CLASS_ABSENT;
 	return row->klass;
 }
 
@@ -182,7 +182,7 @@ int sv_row(int i, struct sv_row *out)
 	memset(out, 0, sizeof(*out));
 	out->nr = row->nr;
 	out->klass = (int32_t)effective(row);
-	out->err = out->klass == SV_CLASS_REFUSE && !row->err ? EPERM : row->err;
+	out->err = out->klass == SV_CLASS_ABSENT && !row->err ? EPERM : row->err;
 	snprintf(out->name, sizeof(out->name), "%s", row->name);
 	snprintf(out->note, sizeof(out->note), "%s", row->note);
 	return 0;
