@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -24,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RING_BYTES = 1 << 20 };
+enum { RING_BYTES = 1 << 20, WORKERS_MIN = 2, WORKERS_MAX = 16 };
 
 struct sv_session {
 	struct sv_policy *policy;
@@ -39,7 +40,7 @@ struct sv_session {
 	atomic_int code;
 	int exec_err;
 	bool killable;
-	atomic_bool halted;
+	bool halted;
 	bool spawned;
 };
 
@@ -100,12 +101,6 @@ static void on_child(void *arg, pid_t pid, int wstatus)
 		atomic_store(&s->exited, WIFEXITED(wstatus) ? 1 : 2);
 	}
 	(void)!write(s->wake, &one, sizeof(one));
-}
-
-/* Every call is refused from here on; the tree goes as well. */
-static void on_breach(void *arg)
-{
-	sv_kill(arg, 0);
 }
 
 /* We hold descriptors for many calls at once; the target keeps its own limit. */
@@ -183,10 +178,18 @@ static int start_child(sv_session *s, const struct sv_start *start, const sigset
 	return 0;
 }
 
+static int worker_count(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : WORKERS_MIN;
+
+	n = n < WORKERS_MIN ? WORKERS_MIN : n;
+	return n > WORKERS_MAX ? WORKERS_MAX : n;
+}
+
 static int start_threads(sv_session *s, struct sv_err *err)
 {
 	s->sh.on_child = on_child;
-	s->sh.on_breach = on_breach;
 	s->sh.on_child_arg = s;
 	s->sh.tracer = sv_tracer_start(s->sh.listener, s->killable, &sv_exec_ops, &s->sh, err);
 	if (!s->sh.tracer)
@@ -194,7 +197,7 @@ static int start_threads(sv_session *s, struct sv_err *err)
 	s->sh.side = sv_side_start(s->sh.listener, s->sh.proc_fd, err);
 	if (!s->sh.side)
 		return -1;
-	s->loop = sv_loop_start(&s->sh, err);
+	s->loop = sv_loop_start(&s->sh, worker_count(), err);
 	return s->loop ? 0 : -1;
 }
 
@@ -378,7 +381,6 @@ void sv_close(sv_session *s)
 		sv_ring_free(s->sh.ring);
 	sv_dest_close_all(&s->sh);
 	sv_trash_close(s->sh.trash);
-	free(atomic_load(&s->sh.traced));
 	sv_close_fd(&s->sh.listener);
 	sv_close_fd(&s->sh.proc_fd);
 	sv_close_fd(&s->control);

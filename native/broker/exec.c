@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +100,6 @@ static void fill_call(const struct sv_work *w, struct sv_exec_plan *plan)
 	memcpy(plan->args, w->call.args, sizeof(plan->args));
 	plan->rule = w->match.rule;
 	plan->action = w->match.action;
-	plan->no_stop = sv_seized_weakly(w->sh, w->call.tid);
 }
 
 /* AT_EXECFN is the path as given, unless it starts from a descriptor. */
@@ -314,29 +312,6 @@ static void done(void *ctx, const struct sv_exec_plan *plan, const struct sv_exe
 	free(plan->user);
 }
 
-static bool argv_matters(void *ctx, pid_t tgid)
-{
-	const struct sv_shared *sh = ctx;
-	char link[40], path[SV_PATH_MAX];
-	struct sv_str text;
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)tgid);
-	n = readlink(link, path, sizeof(path));
-	if (n <= 0 || n >= (ssize_t)sizeof(path))
-		return true;
-	text = (struct sv_str){ (const uint8_t *)path, (size_t)n };
-	return sv_match_needs_argv(sh->policy, text, text);
-}
-
-static void breach(void *ctx)
-{
-	struct sv_shared *sh = ctx;
-
-	atomic_store(&sh->breached, true);
-	sh->on_breach(sh->on_child_arg);
-}
-
 static void child_ended(void *ctx, pid_t pid, int wstatus)
 {
 	struct sv_shared *sh = ctx;
@@ -344,7 +319,4 @@ static void child_ended(void *ctx, pid_t pid, int wstatus)
 	sh->on_child(sh->on_child_arg, pid, wstatus);
 }
 
-const struct sv_tracer_ops sv_exec_ops = {
-	.may_map = may_map, .done = done, .argv_matters = argv_matters, .breach = breach,
-	.child = child_ended,
-};
+const struct sv_tracer_ops sv_exec_ops = { .may_map = may_map, .done = done, .child = child_ended };

@@ -43,11 +43,8 @@ struct sv_shared {
 	pid_t self;
 	int proc_fd;		/* for threads that are no workers */
 	void (*on_child)(void *arg, pid_t pid, int wstatus);
-	void (*on_breach)(void *arg);
 	void *on_child_arg;
 	pthread_rwlock_t names;	/* held for reading by mkdir, for writing by rename */
-	atomic_bool breached;	/* a program ran unjudged: nothing goes on, the session ends */
-	_Atomic(atomic_uchar *) traced;	/* broker/ptrace.c: what is known of each tid */
 	atomic_bool creds_changed;	/* some task of the tree changed its identity */
 	atomic_ullong calls;
 	atomic_ullong denied;
@@ -115,11 +112,6 @@ sv_handler sv_do_xattr, sv_do_watch;
 sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_socket, sv_do_socketpair;
 sv_handler sv_do_sendto;
 sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;
-sv_handler sv_do_ptrace;
-
-/* broker/ptrace.c: was this task seized without PTRACE_O_TRACEEXEC? Its exec would
- * not stop. */
-bool sv_seized_weakly(struct sv_shared *sh, pid_t tid);
 
 /* What the tracer calls back. */
 extern const struct sv_tracer_ops sv_exec_ops;

@@ -246,24 +246,15 @@ int sv_tracee_umask(const struct sv_tracee *t, mode_t *out)
 	return 0;
 }
 
-static int status_pid(const struct sv_tracee *t, const char *key, pid_t *out)
-{
-	unsigned long v;
-	int rc = status_number(t, key, 10, &v);
-
-	if (rc == 0)
-		*out = (pid_t)v;
-	return rc;
-}
-
 int sv_tracee_tgid(const struct sv_tracee *t, pid_t *out)
 {
-	return status_pid(t, "Tgid", out);
-}
+	unsigned long v;
+	int rc = status_number(t, "Tgid", 10, &v);
 
-int sv_tracee_parent(const struct sv_tracee *t, pid_t *out)
-{
-	return status_pid(t, "PPid", out);
+	if (rc < 0)
+		return rc;
+	*out = (pid_t)v;
+	return 0;
 }
 
 /* "Uid:\treal\teff\tsaved\tfs": the fourth number. */
@@ -362,21 +353,6 @@ int sv_tracee_tty(int proc_fd, pid_t pid, int *tty, pid_t *session)
 	pid_t ppid;
 
 	return read_stat(proc_fd, pid, &ppid, session, tty);
-}
-
-bool sv_held_by(int proc_fd, pid_t tid, pid_t tracer)
-{
-	const struct sv_call call = { .tid = tid };
-	const struct sv_tracee t = { .proc_fd = proc_fd, .call = &call };
-	char text[STATUS_MAX];
-	const char *state, *by;
-
-	if (read_status(&t, text, sizeof(text)) < 0)
-		return false;
-	state = field(text, "State");
-	by = field(text, "TracerPid");
-	return state && state[strspn(state, "\t ")] == 't' && by &&
-	       strtol(by, NULL, 10) == tracer;
 }
 
 bool sv_in_tree(int proc_fd, pid_t pid)

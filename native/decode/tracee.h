@@ -56,15 +56,11 @@ void sv_tracee_forget(struct sv_tracee *t);
 /* From /proc/TID/status. */
 int sv_tracee_umask(const struct sv_tracee *t, mode_t *out);
 int sv_tracee_tgid(const struct sv_tracee *t, pid_t *out);
-int sv_tracee_parent(const struct sv_tracee *t, pid_t *out);
 int sv_tracee_creds(const struct sv_tracee *t, struct sv_creds *out);
 /* /proc/TID/comm into buf (NUL-terminated); never fails, may be empty. */
 void sv_tracee_comm(const struct sv_tracee *t, char *buf, size_t cap);
 /* Controlling terminal as in proc(5) field 7; 0 = none. */
 int sv_tracee_tty(int proc_fd, pid_t pid, int *tty, pid_t *session);
-
-/* Is this task in a stop of which only that tracer can let it go? */
-bool sv_held_by(int proc_fd, pid_t tid, pid_t tracer);
 
 /* True when pid (a process or a thread) descends from this process. */
 bool sv_in_tree(int proc_fd, pid_t pid);

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "effect/tracer.h"
-#include "effect/watch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +19,7 @@
 #include <sys/wait.h>
 
 /* Should a thread of the caller take a SIGCHLD after all, it costs this long. */
-enum { HEAL_MS = 200, WATCH_MS = 1 };
+enum { HEAL_MS = 200 };
 
 struct sv_exec_plan *sv_exec_plan_new(void)
 {
@@ -164,7 +163,7 @@ static void *run(void *arg)
 	uint64_t count;
 
 	while (!stopping(t)) {
-		if (poll(pfd, 2, sv_tracer_watching(t) ? WATCH_MS : HEAL_MS) > 0) {
+		if (poll(pfd, 2, HEAL_MS) > 0) {
 			/* Emptied before the work, so that nothing new is missed. */
 			if (pfd[0].revents && read(t->wake, &count, sizeof(count)) < 0 &&
 			    errno != EAGAIN)
@@ -174,9 +173,7 @@ static void *run(void *arg)
 				abort();
 		}
 		take_all(t);
-		sv_watch_look(t);
 	}
-	sv_watch_end(t);
 	for (struct sv_task *task = take_inbox(t); task;) {
 		struct sv_task *next = task->next;
 
@@ -220,7 +217,6 @@ static void release(struct sv_tracer *t)
 	sv_close_fd(&t->wake);
 	sv_close_fd(&t->sigchld);
 	pthread_mutex_destroy(&t->lock);
-	pthread_mutex_destroy(&t->watch_lock);
 	free(t);
 }
 
@@ -239,7 +235,6 @@ struct sv_tracer *sv_tracer_start(int listener, bool killable, const struct sv_t
 	t->ctx = ctx;
 	t->wake = t->sigchld = -1;
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_mutex_init(&t->watch_lock, NULL);
 	if (prepare(t, err) < 0) {
 		release(t);
 		return NULL;

@@ -12,7 +12,7 @@
  * function of the process: it reaps every child, those of other threads and
  * adopted orphans included. SIGCHLD must be blocked in every thread.
  *
- * Callbacks run on that thread, and for watched execs on others. They must not call back into the tracer and
+ * Callbacks run on that thread. They must not call back into the tracer and
  * hold up every exec and every child status while they run. */
 #ifndef SV_EFFECT_EXEC_H
 #define SV_EFFECT_EXEC_H
@@ -49,7 +49,6 @@ struct sv_exec_plan {
 	ino_t ino;
 	bool script;
 	bool check_argv;
-	bool no_stop;		/* a debugger that holds the task would not stop at its exec */
 	char *execfn;		/* path string as judged; NULL = not compared (a descriptor). */
 	size_t execfn_len;	/*   STEER: new_path is compared instead */
 	char *head;		/* script: what the kernel puts before argv[1:] (interpreter, */
@@ -82,10 +81,6 @@ struct sv_tracer_ops {
 	/* Exactly once per submitted plan; for RAN before the program's first
 	 * instruction. The plan is freed when it returns. */
 	void (*done)(void *ctx, const struct sv_exec_plan *plan, const struct sv_exec_result *r);
-	/* Do rules look at the arguments of the program that this process runs? */
-	bool (*argv_matters)(void *ctx, pid_t tgid);
-	/* A program ran that nobody let go: end the session. */
-	void (*breach)(void *ctx);
 	/* A process ended. Also told of one that died while it was traced and is
 	 * another task's child, so compare with the pids that are known. */
 	void (*child)(void *ctx, pid_t pid, int wstatus);
@@ -109,14 +104,6 @@ void sv_tracer_submit(struct sv_tracer *t, struct sv_exec_plan *plan);
  * answers it and the caller forgets it. Any thread; cheap when nothing is
  * being steered. */
 bool sv_tracer_reentry(struct sv_tracer *t, const struct sv_call *call);
-
-/* A task that a debugger of the tree holds is not seized: its exec is let go and
- * looked at later (effect/watch.h). Is any such under way? Any thread. */
-bool sv_tracer_watching(struct sv_tracer *t);
-enum sv_settled { SV_SETTLED, SV_UNSETTLED };
-/* Before a debugger resumes this process, and before anything else that it calls
- * (over = it is out of its exec) is done. UNSETTLED: its exec is still under way. */
-enum sv_settled sv_tracer_settle(struct sv_tracer *t, pid_t tgid, bool over);
 
 /* Children of this process that are left, adopted ones included; at least 1
  * while any descendant is traced. */

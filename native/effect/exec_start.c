@@ -1,5 +1,5 @@
 /* exec_start.c - the list of tasks, and how a call is taken into hand. */
-#include "effect/watch.h"
+#include "effect/tracer.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -88,7 +88,7 @@ static void unlink_task(struct sv_tracer *t, struct sv_task *task)
 }
 
 /* Takes the task off the list; the next exec of its process may begin. */
-static void take_off(struct sv_tracer *t, struct sv_task *task)
+void sv_task_drop(struct sv_tracer *t, struct sv_task *task)
 {
 	struct sv_task *waiting = NULL;
 
@@ -105,11 +105,6 @@ static void take_off(struct sv_tracer *t, struct sv_task *task)
 		t->ready = waiting;
 	}
 	pthread_mutex_unlock(&t->lock);
-}
-
-void sv_task_drop(struct sv_tracer *t, struct sv_task *task)
-{
-	take_off(t, task);
 	sv_areas_give(&t->areas, &task->area);
 	sv_exec_plan_free(&task->plan);
 }
@@ -133,25 +128,16 @@ static pid_t tgid_of(pid_t tid)
 	return tgid;
 }
 
-static void refuse(struct sv_tracer *t, struct sv_task *task, const char *why)
+static void refuse(struct sv_tracer *t, struct sv_task *task, int seize_err)
 {
 	int rc = sv_task_answer(t, task->plan.id, -EACCES, 0);
 
-	if (rc == -ENOENT || !why)
+	if (rc == -ENOENT || seize_err == ESRCH)
 		sv_task_report(t, task, SV_EXEC_GONE, 0, "the task ended before its exec was judged");
 	else
-		sv_task_report(t, task, SV_EXEC_REFUSED, EACCES, why);
+		sv_task_report(t, task, SV_EXEC_REFUSED, EACCES,
+		       "the task could not be traced (a debugger holds it, or it is protected)");
 	sv_task_drop(t, task);
-}
-
-/* Gone, or in the hands of a debugger. */
-static void not_seized(struct sv_tracer *t, struct sv_task *task, int err)
-{
-	const char *why = NULL;
-
-	take_off(t, task);	/* whoever settles it may free it at once */
-	if (err == ESRCH || !sv_watch_begin(t, task, &why))
-		refuse(t, task, why);
 }
 
 /* Lets the call into the kernel. With a killable wait the interrupt can only
@@ -219,15 +205,15 @@ void sv_step_start(struct sv_tracer *t, struct sv_task *task)
 	task->state = SV_TASK_LEAVING;
 	add(t, task);
 	if (task->tgid <= 0) {
-		refuse(t, task, "its process could not be found");
+		refuse(t, task, 0);
 		return;
 	}
 	if (ioctl(t->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &task->plan.id) < 0) {
-		refuse(t, task, NULL);
+		refuse(t, task, ESRCH);
 		return;
 	}
 	if (ptrace(PTRACE_SEIZE, task->plan.tid, 0, OPTIONS) < 0) {
-		not_seized(t, task, errno);
+		refuse(t, task, errno);
 		return;
 	}
 	if (task->plan.kind == SV_PLAN_VERIFY)

@@ -8,8 +8,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct sv_watched;
-
 struct sv_tracer {
 	int listener;
 	int wake;		/* eventfd: plans, returned calls, stop */
@@ -26,9 +24,6 @@ struct sv_tracer {
 	struct sv_task *tasks;
 	struct sv_task *ready;	/* waited for another exec of their process; tracer thread */
 	struct sv_areas areas;
-	pthread_mutex_t watch_lock;	/* guards watched; any thread */
-	struct sv_watched *watched;
-	atomic_int watching;	/* how many are watched */
 };
 
 /* exec_start.c: all on the tracer thread. */

@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS_MIN = 2, WORKERS_MAX = 16 };
 enum { STOP_SIGNAL = 36 };	/* a real-time signal nothing else here uses */
 
 struct worker {
@@ -50,7 +49,6 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_socketpair] = sv_do_socketpair,
 	[SV_HOW_ioctl] = sv_do_ioctl, [SV_HOW_setsockopt] = sv_do_setsockopt,
 	[SV_HOW_refuse] = sv_do_refuse, [SV_HOW_namespaces] = sv_do_namespaces,
-	[SV_HOW_ptrace] = sv_do_ptrace,
 	[SV_HOW_sendto] = sv_do_sendto, [SV_HOW_signal] = sv_do_signal,
 };
 
@@ -91,16 +89,6 @@ static int take_identity(struct sv_work *w)
 	return rc < 0 ? rc : sv_creds_enter(&c, &w->switched);
 }
 
-/* A task that calls again is out of the exec that its debugger was to stop at. */
-static bool settled(struct sv_work *w)
-{
-	pid_t tgid;
-
-	if (sv_tracer_watching(w->sh->tracer) && sv_tracee_tgid(&w->t, &tgid) == 0)
-		sv_tracer_settle(w->sh->tracer, tgid, w->call.tid == tgid);
-	return !atomic_load_explicit(&w->sh->breached, memory_order_acquire);
-}
-
 static void handle(struct sv_work *w)
 {
 	sv_handler *fn;
@@ -109,8 +97,6 @@ static void handle(struct sv_work *w)
 	w->row = sv_table_find(w->call.nr);
 	fn = w->row && w->row->how < sizeof(handlers) / sizeof(handlers[0]) ?
 		     handlers[w->row->how] : NULL;
-	if (!settled(w))
-		return sv_refuse_why(w, EPERM, "a program ran that nobody let go: the session ends");
 	if (!fn)
 		return sv_refuse_why(w, ENOSYS, "a call that the table does not know");
 	if (w->row->how == SV_HOW_exec && sv_tracer_reentry(w->sh->tracer, &w->call))
@@ -228,21 +214,10 @@ static int start_worker(struct sv_loop *l, struct worker *me, struct sv_err *err
 	return 0;
 }
 
-/* One a CPU that we may use. */
-static int worker_count(void)
-{
-	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : WORKERS_MIN;
-
-	n = n < WORKERS_MIN ? WORKERS_MIN : n;
-	return n > WORKERS_MAX ? WORKERS_MAX : n;
-}
-
-struct sv_loop *sv_loop_start(struct sv_shared *sh, struct sv_err *err)
+struct sv_loop *sv_loop_start(struct sv_shared *sh, int workers, struct sv_err *err)
 {
 	struct sv_loop *l = calloc(1, sizeof(*l));
 	struct sigaction sa = { .sa_handler = on_stop };
-	const int workers = worker_count();
 	int size = notif_size(), i;
 
 	if (l)

@@ -9,7 +9,7 @@
 
 struct sv_loop;
 
-struct sv_loop *sv_loop_start(struct sv_shared *sh, struct sv_err *err);
+struct sv_loop *sv_loop_start(struct sv_shared *sh, int workers, struct sv_err *err);
 /* Calls that a worker has in hand right now. */
 int sv_loop_busy(struct sv_loop *loop);
 /* Ends the threads; the ring must be closed or read meanwhile. */

@@ -54,7 +54,6 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 #define IOCTL_GROUP(type, mask, value) \
 	{ __NR_ioctl, 1, 0xff00 | (mask), (uint64_t)(type) << 8 | (value), SV_CLASS_VERIFY, 0 }
 #define PRCTL_IS(opt, k, e) { __NR_prctl, 0, WORD, opt, k, e }
-#define PTRACE_ALLOWED(r) { __NR_ptrace, 0, ~0ULL, r, SV_CLASS_ALLOW, 0 }
 #define SELF_ALLOWED(n) { __NR_##n, 0, WORD, 0, SV_CLASS_ALLOW, 0 }
 
 /* Masks look at the low 32 bits of int arguments only: the kernel drops the
@@ -77,14 +76,6 @@ static const struct sv_when whens[] = {
 	{ __NR_setsockopt, 2, 0xffffff80ULL, 128, SV_CLASS_BROKER, 0 },
 	/* IPVS: IP_VS_BASE_CTL is 1152 */
 	{ __NR_setsockopt, 2, 0xfffffc00ULL, 1024, SV_CLASS_BROKER, 0 },
-	/* what only looks at a tracee, or at its memory and registers: PEEK*, POKE*, GETREGS,
-	 * SETREGS, GETFPREGS, SETFPREGS, GETEVENTMSG, GETSIGINFO, SETSIGINFO, GETREGSET,
-	 * SETREGSET, PEEKSIGINFO, GETSIGMASK, GET_SYSCALL_INFO */
-	PTRACE_ALLOWED(1), PTRACE_ALLOWED(2), PTRACE_ALLOWED(3), PTRACE_ALLOWED(4), PTRACE_ALLOWED(5),
-	PTRACE_ALLOWED(6), PTRACE_ALLOWED(12), PTRACE_ALLOWED(13), PTRACE_ALLOWED(14),
-	PTRACE_ALLOWED(15), PTRACE_ALLOWED(0x4201), PTRACE_ALLOWED(0x4202), PTRACE_ALLOWED(0x4203),
-	PTRACE_ALLOWED(0x4204), PTRACE_ALLOWED(0x4205), PTRACE_ALLOWED(0x4209),
-	PTRACE_ALLOWED(0x420a), PTRACE_ALLOWED(0x420e),
 	/* pid 0 is the caller itself */
 	SELF_ALLOWED(prlimit64), SELF_ALLOWED(sched_setaffinity), SELF_ALLOWED(sched_setscheduler),
 	SELF_ALLOWED(sched_setparam), SELF_ALLOWED(sched_setattr), SELF_ALLOWED(move_pages),
@@ -166,7 +157,7 @@ static enum sv_class effective(const struct sv_syscall *row)
 {
 	if (row->how == SV_HOW_signal && (!scoped || no_landlock))
 		return row->nr == __NR_pidfd_send_signal ? SV_CLASS_ABSENT : SV_CLASS_VERIFY;
-	if ((row->how == SV_HOW_domain || row->how == SV_HOW_ptrace) && (!domains || no_landlock))
+	if (row->how == SV_HOW_domain && (!domains || no_landlock))
 		return SV_CLASS_ABSENT;
 	return row->klass;
 }

@@ -180,7 +180,6 @@ struct options {
 	bool no_maps;		/* may_map says no */
 	bool not_killable;
 	bool bare;		/* no filter at all */
-	bool no_stop;		/* a debugger would not stop at the exec */
 	const char *to;		/* steer of `steerme` */
 	const char *to_argv;
 	size_t to_argv_len;
@@ -396,7 +395,6 @@ static void handle(const struct seccomp_notif *q)
 	p->id = call.id;
 	p->tid = call.tid;
 	p->nr = call.nr;
-	p->no_stop = S.o.no_stop;
 	memcpy(p->args, call.args, sizeof(p->args));
 	if (call.nr == SYS_getpgid) {
 		rewrite(p);
@@ -464,23 +462,7 @@ static void on_child(void *ctx, pid_t pid, int status)
 	pthread_mutex_unlock(&S.lock);
 }
 
-static bool on_doubt(void *ctx, pid_t tgid)
-{
-	(void)ctx;
-	(void)tgid;
-	return true;
-}
-
-static void on_breach(void *ctx)
-{
-	(void)ctx;
-	CHECK(!"a program ran unjudged");
-}
-
-static const struct sv_tracer_ops OPS = {
-	.may_map = on_map, .done = on_done, .argv_matters = on_doubt, .breach = on_breach,
-	.child = on_child,
-};
+static const struct sv_tracer_ops OPS = { on_map, on_done, on_child };
 
 static pid_t spawn_target(const struct options *o, int (*fn)(void *), void *arg, int *sock)
 {
@@ -1147,7 +1129,7 @@ static void test_signals(bool not_killable)
 
 static void test_refused(void)
 {
-	struct options o = { .argv = true, .no_stop = true };
+	struct options o = { .argv = true };
 
 	CHECK(exited(run(&o, t_traced, good), 0));
 	CHECK(S.outcome[SV_EXEC_REFUSED] == 1);
