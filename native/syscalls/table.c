@@ -157,7 +157,7 @@ static enum sv_class effective(const struct sv_syscall *row)
 {
 	if (row->how == SV_HOW_signal && (!scoped || no_landlock))
 		return row->nr == __NR_pidfd_send_signal ? SV_CLASS_ABSENT : SV_CLASS_VERIFY;
-	if (row->how == SV_HOW_domain && (!domains || no_landlock))
+	if ((row->how == SV_HOW_domain || row->how == SV_HOW_memory) && (!domains || no_landlock))
 		return SV_CLASS_ABSENT;
 	return row->klass;
 }

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from live_world import Supervised
+from live_world import POLICY, Supervised
 
 # Prints what each call gives for the process named, or for a child of its own.
 LOOK = """
@@ -72,3 +72,10 @@ def test_nowhere_without_a_domain(supervised: Supervised) -> None:
     """Without Landlock nothing would keep it inside, so it is refused inside, too."""
     done = supervised(["/usr/bin/python3", "-c", LOOK, "0"], None, "--allow-degraded", "landlock")
     assert outcomes(done.out) == dict.fromkeys(NAMES, "EPERM"), done.err
+
+
+def test_no_writing_where_arguments_count(supervised: Supervised) -> None:
+    """A policy with rules about arguments keeps everybody from changing them after the exec."""
+    rule = 'exec:\n  - {id: push, deny: git, argv: [push, "**"]}\n'
+    done = supervised(["/usr/bin/python3", "-c", LOOK, "0"], POLICY + rule)
+    assert outcomes(done.out) == {**dict.fromkeys(NAMES, "ok"), "write": "EPERM"}, done.err
