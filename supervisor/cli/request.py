@@ -7,7 +7,7 @@ import sys
 
 from supervisor import __version__
 from supervisor.errors import SupervisorError
-from supervisor.policy import cache, packs, trust
+from supervisor.policy import cache, packs, private, trust
 from supervisor.policy.context import Context
 from supervisor.policy.ways import all_ways
 
@@ -203,7 +203,7 @@ def make_own_folders(environ: Mapping[bytes, bytes]) -> None:
     for folder in _own_folders(environ):
         if not os.path.isdir(folder):
             try:  # noqa: SIM105 - contextlib is a heavy import for a warm start
-                os.makedirs(folder, 0o700)
+                private.make_folders(folder)
             except OSError:
                 pass
 

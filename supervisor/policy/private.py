@@ -27,7 +27,7 @@ def open_folder(path: bytes, *, create: bool) -> int | None:
         return None
     try:
         if create:
-            _make(path)
+            make_folders(path)
         fd = os.open(b"/", _FOLDER)
     except OSError:
         return None
@@ -51,7 +51,15 @@ def open_folder(path: bytes, *, create: bool) -> int | None:
     return fd
 
 
-def _make(path: bytes) -> None:
+def make_folders(path: bytes) -> None:
+    """Make a folder and missing ones above it, mode 0700 each: a umask may leave less private.
+
+    Args:
+        path: Absolute path.
+
+    Raises:
+        OSError: One cannot be made.
+    """
     missing = []
     while not os.path.lexists(path):
         missing.append(path)

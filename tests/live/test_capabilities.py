@@ -60,6 +60,21 @@ def prepare(root: Path) -> None:
     (root / "roots" / "program").chmod(0o700)
 
 
+def as_user(supervised: Supervised, words: list[str]) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in the workspace as a user without any groups but one."""
+    return subprocess.run(
+        words,
+        cwd=supervised.root,
+        env=supervised.environ(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        user=UID,
+        group=UID,
+        extra_groups=[],
+    )
+
+
 @pytest.mark.root
 def test_capabilities_of_our_interpreter(supervised: Supervised, tmp_path: Path) -> None:
     """What it runs reads, changes, makes and starts what its user may, and nothing else."""
@@ -69,17 +84,7 @@ def test_capabilities_of_our_interpreter(supervised: Supervised, tmp_path: Path)
     found = []
     for ours in ([], [str(python), *supervised.words(None, "-q")[1:]]):
         prepare(supervised.root)
-        done = subprocess.run(
-            [*ours, "sh", "-c", SCRIPT],
-            cwd=supervised.root,
-            env=supervised.environ(),
-            capture_output=True,
-            timeout=60,
-            check=False,
-            user=UID,
-            group=UID,
-            extra_groups=[],
-        )
+        done = as_user(supervised, [*ours, "sh", "-c", SCRIPT])
         names = sorted(
             str(path.relative_to(supervised.root)) for path in supervised.root.rglob("*")
         )
@@ -105,15 +110,6 @@ def test_a_few_capabilities(supervised: Supervised, tmp_path: Path, caps: int) -
     os.chown(supervised.home, UID, UID)
     prepare(supervised.root)
     script = "cat secret; echo x > own; cat own"
-    done = subprocess.run(
-        [str(python), *supervised.words(None, "-q")[1:], "sh", "-c", script],
-        cwd=supervised.root,
-        env=supervised.environ(),
-        capture_output=True,
-        timeout=60,
-        check=False,
-        user=UID,
-        group=UID,
-        extra_groups=[],
-    )
+    words = [str(python), *supervised.words(None, "-q")[1:], "sh", "-c", script]
+    done = as_user(supervised, words)
     assert (done.returncode, done.stdout) == (0, b"x\n"), done.stderr
