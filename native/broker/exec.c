@@ -222,6 +222,9 @@ static void verify(struct sv_work *w, struct sv_argvec *argv, bool known)
 	if (rc == 0)
 		rc = plan ? fill_plan(w, plan, &image, argv, known) : -ENOMEM;
 	sv_image_free(&image);
+	if (plan)
+		plan->unwatched = !plan->check_argv && (w->sh->observe ||
+					     w->sh->policy->flags & SV_POLICY_DEBUG);
 	if (rc == 0 && !(w->in.flags & EXECVE_CHECK))
 		return sv_tracer_submit(w->sh->tracer, plan);
 	if (plan) {
@@ -293,7 +296,7 @@ static void done(void *ctx, const struct sv_exec_plan *plan, const struct sv_exe
 	struct sv_shared *sh = ctx;
 
 	switch (r->outcome) {
-	case SV_EXEC_RAN:
+	case SV_EXEC_RAN: case SV_EXEC_UNSEEN:
 		if (plan->kind != SV_PLAN_REWRITE && sh->record != SV_RECORD_DENIALS)
 			told(sh, plan, r, SV_EVENT_EXEC, plan->kind == SV_PLAN_STEER ?
 							  SV_EFFECT_REWRITE : SV_EFFECT_CONTINUE);

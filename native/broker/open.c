@@ -3,6 +3,7 @@
 #include "broker/work.h"
 
 #include "base/fd.h"
+#include "broker/debug.h"
 #include "broker/direct.h"
 #include "broker/reopen.h"
 #include "broker/terminal.h"
@@ -75,6 +76,8 @@ static void open_existing(struct sv_work *w)
 		sv_fail_call(w, err);
 	else if (!given && !w->sh->observe && sv_foreign_terminal(w, p))
 		sv_refuse_why(w, EACCES, foreign_terminal);
+	else if (sv_foreign_memory(w, p))
+		sv_refuse_why(w, EACCES, "the memory of a process that the caller does not debug");
 	else
 		sv_reopen_and_give(w, p, w->in.flags);
 }

@@ -60,20 +60,6 @@ void sv_do_creds(struct sv_work *w)
 	sv_let_go(w);
 }
 
-/* The domain bounds it to the tree. What an exec was judged by lies in the new
- * program's memory, where only itself may change it as long as rules look there. */
-void sv_do_memory(struct sv_work *w)
-{
-	const struct sv_policy *p = w->sh->policy;
-	uint32_t i;
-
-	for (i = 0; i < p->nrules && !w->sh->observe; i++)
-		if (p->rules[i].has_argv)
-			return sv_refuse_why(w, EPERM, "rules look at arguments, and it could change them "
-						       "after the exec was judged");
-	sv_let_go(w);
-}
-
 /* The row says it all. */
 void sv_do_refuse(struct sv_work *w)
 {

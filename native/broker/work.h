@@ -113,6 +113,7 @@ sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_socket, sv_
 sv_handler sv_do_sendto;
 sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;
 sv_handler sv_do_memory;
+sv_handler sv_do_ptrace;
 
 /* What the tracer calls back. */
 extern const struct sv_tracer_ops sv_exec_ops;

@@ -246,15 +246,30 @@ int sv_tracee_umask(const struct sv_tracee *t, mode_t *out)
 	return 0;
 }
 
-int sv_tracee_tgid(const struct sv_tracee *t, pid_t *out)
+static int status_pid(const struct sv_tracee *t, const char *key, pid_t *out)
 {
 	unsigned long v;
-	int rc = status_number(t, "Tgid", 10, &v);
+	int rc = status_number(t, key, 10, &v);
 
 	if (rc < 0)
 		return rc;
 	*out = (pid_t)v;
 	return 0;
+}
+
+int sv_tracee_tgid(const struct sv_tracee *t, pid_t *out)
+{
+	return status_pid(t, "Tgid", out);
+}
+
+int sv_tracee_parent(const struct sv_tracee *t, pid_t *out)
+{
+	return status_pid(t, "PPid", out);
+}
+
+int sv_tracee_tracer(const struct sv_tracee *t, pid_t *out)
+{
+	return status_pid(t, "TracerPid", out);
 }
 
 /* "Uid:\treal\teff\tsaved\tfs": the fourth number. */

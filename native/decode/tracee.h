@@ -56,6 +56,9 @@ void sv_tracee_forget(struct sv_tracee *t);
 /* From /proc/TID/status. */
 int sv_tracee_umask(const struct sv_tracee *t, mode_t *out);
 int sv_tracee_tgid(const struct sv_tracee *t, pid_t *out);
+int sv_tracee_parent(const struct sv_tracee *t, pid_t *out);
+/* The task that traces it, 0 = none. */
+int sv_tracee_tracer(const struct sv_tracee *t, pid_t *out);
 int sv_tracee_creds(const struct sv_tracee *t, struct sv_creds *out);
 /* /proc/TID/comm into buf (NUL-terminated); never fails, may be empty. */
 void sv_tracee_comm(const struct sv_tracee *t, char *buf, size_t cap);

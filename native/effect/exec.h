@@ -33,6 +33,7 @@ enum sv_exec_outcome {
 	SV_EXEC_KILLED,		/* the wrong thing was about to run: ended */
 	SV_EXEC_GONE,		/* the task died, or left the call, before anything ran */
 	SV_EXEC_REFUSED,	/* could not be traced: the call returned err */
+	SV_EXEC_UNSEEN,		/* judged and let go on, but not looked at: a debugger holds it */
 	SV_EXEC_AGAIN		/* interrupted: the task calls again and is judged again */
 };
 
@@ -49,6 +50,8 @@ struct sv_exec_plan {
 	ino_t ino;
 	bool script;
 	bool check_argv;
+	bool unwatched;		/* the kernel's floor holds nothing that rules refuse: under */
+				/*   a debugger, whose the stop would be, it goes on unseen */
 	char *execfn;		/* path string as judged; NULL = not compared (a descriptor). */
 	size_t execfn_len;	/*   STEER: new_path is compared instead */
 	char *head;		/* script: what the kernel puts before argv[1:] (interpreter, */

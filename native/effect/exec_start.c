@@ -5,6 +5,8 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -109,23 +111,32 @@ void sv_task_drop(struct sv_tracer *t, struct sv_task *task)
 	sv_exec_plan_free(&task->plan);
 }
 
-static pid_t tgid_of(pid_t tid)
+/* A number of /proc/TID/status; 0 where it cannot be read. */
+static pid_t status_pid(pid_t tid, const char *key)
 {
+	const size_t n = strlen(key);
 	char name[40], line[128];
-	pid_t tgid = 0;
+	pid_t pid = 0;
 	FILE *f;
 
-	/* True for a thread of that number in the group of that number. */
-	if (syscall(SYS_tgkill, tid, tid, 0) == 0 || errno == EPERM)
-		return tid;
 	snprintf(name, sizeof(name), "/proc/%d/status", tid);
 	f = fopen(name, "re");
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tgid: %d", &tgid) == 1)
+		if (strncmp(line, key, n) == 0) {
+			pid = (pid_t)strtol(line + n, NULL, 10);
 			break;
+		}
 	if (f)
 		fclose(f);
-	return tgid;
+	return pid;
+}
+
+static pid_t tgid_of(pid_t tid)
+{
+	/* True for a thread of that number in the group of that number. */
+	if (syscall(SYS_tgkill, tid, tid, 0) == 0 || errno == EPERM)
+		return tid;
+	return status_pid(tid, "Tgid:");
 }
 
 static void refuse(struct sv_tracer *t, struct sv_task *task, int seize_err)
@@ -138,6 +149,34 @@ static void refuse(struct sv_tracer *t, struct sv_task *task, int seize_err)
 		sv_task_report(t, task, SV_EXEC_REFUSED, EACCES,
 		       "the task could not be traced (a debugger holds it, or it is protected)");
 	sv_task_drop(t, task);
+}
+
+/* A debugger has the task. It starts nothing that rules refuse, whatever path it
+ * finds at last: the plan says when that is so. */
+static void go_on_unseen(struct sv_tracer *t, struct sv_task *task)
+{
+	if (sv_task_answer(t, task->plan.id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE) < 0)
+		sv_task_report(t, task, SV_EXEC_GONE, 0, "the task ended before its exec was judged");
+	else
+		sv_task_report(t, task, SV_EXEC_UNSEEN, 0, NULL);
+	sv_task_drop(t, task);
+}
+
+/* 0, or why it cannot be held; SEIZE itself is the only sure word on who has it. */
+static int seize(struct sv_task *task, bool *debugged)
+{
+	int rc;
+
+	*debugged = false;
+	for (int tries = 0; tries < 2; tries++) {
+		if (ptrace(PTRACE_SEIZE, task->plan.tid, 0, OPTIONS) == 0)
+			return 0;
+		rc = errno;
+		*debugged = rc == EPERM && status_pid(task->plan.tid, "TracerPid:") > 0;
+		if (*debugged || rc != EPERM)
+			break;	/* else the debugger may have left just now */
+	}
+	return rc;
 }
 
 /* Lets the call into the kernel. With a killable wait the interrupt can only
@@ -188,6 +227,8 @@ static void second_plan(struct sv_tracer *t, struct sv_task *old, struct sv_task
 void sv_step_start(struct sv_tracer *t, struct sv_task *task)
 {
 	struct sv_task *old = sv_task_find(t, task->plan.tid);
+	bool debugged;
+	int rc;
 
 	if (old) {
 		second_plan(t, old, task);
@@ -212,11 +253,12 @@ void sv_step_start(struct sv_tracer *t, struct sv_task *task)
 		refuse(t, task, ESRCH);
 		return;
 	}
-	if (ptrace(PTRACE_SEIZE, task->plan.tid, 0, OPTIONS) < 0) {
-		refuse(t, task, errno);
-		return;
-	}
-	if (task->plan.kind == SV_PLAN_VERIFY)
+	rc = seize(task, &debugged);
+	if (rc && debugged && task->plan.unwatched)
+		go_on_unseen(t, task);
+	else if (rc)
+		refuse(t, task, rc);
+	else if (task->plan.kind == SV_PLAN_VERIFY)
 		let_go(t, task, task->plan.id);
 	else
 		park(t, task, task->plan.id);

@@ -227,6 +227,14 @@ static void stopped(struct sv_tracer *t, struct sv_task *task, int event, int si
 		resume(task, PTRACE_CONT);
 }
 
+/* Let go. Another thread of ours becomes a tracer where a task's parent died after
+ * its PTRACE_TRACEME was let pass: nobody would ever resume it. */
+static void stray(pid_t pid, int sig)
+{
+	if (ptrace(PTRACE_DETACH, pid, 0, sig) < 0)
+		kill(pid, SIGKILL);
+}
+
 void sv_step_status(struct sv_tracer *t, pid_t pid, int status)
 {
 	int event = WIFSTOPPED(status) ? status >> 16 : 0;
@@ -247,7 +255,7 @@ void sv_step_status(struct sv_tracer *t, pid_t pid, int status)
 	} else if (task) {
 		stopped(t, task, event, WSTOPSIG(status));
 	} else {
-		ptrace(PTRACE_DETACH, pid, 0, event ? 0ul : (unsigned long)WSTOPSIG(status));
+		stray(pid, event ? 0 : WSTOPSIG(status));
 	}
 }
 

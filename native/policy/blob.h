@@ -22,7 +22,8 @@ enum {
 	SV_BLOB_TMP = 0x01	/* first byte of what lies in the private folder */
 };
 
-enum sv_policy_flags { SV_POLICY_OBSERVE = 1, SV_POLICY_TMP = 2, SV_POLICY_TRASH = 4, SV_POLICY_ALL = 7 };
+enum sv_policy_flags { SV_POLICY_OBSERVE = 1, SV_POLICY_TMP = 2, SV_POLICY_TRASH = 4,
+		       SV_POLICY_DEBUG = 8, SV_POLICY_ALL = 15 };
 
 /* What a lookup reads stands first, in one cache line. */
 struct sv_rule {

@@ -62,6 +62,8 @@ static const struct sv_when whens[] = {
 	/* an O_PATH descriptor carries no right and cannot be injected */
 	{ __NR_open, 1, O_PATH, O_PATH, SV_CLASS_ALLOW, 0 },
 	{ __NR_openat, 2, O_PATH, O_PATH, SV_CLASS_ALLOW, 0 },
+	/* PTRACE_TRACEME: the parent may stand outside the tree */
+	{ __NR_ptrace, 0, ~0ULL, 0, SV_CLASS_VERIFY, 0 },
 	/* sendto(2) without an address */
 	{ __NR_sendto, 4, ~0ULL, 0, SV_CLASS_ALLOW, 0 },
 	/* data that opens a connection by itself */
@@ -157,7 +159,8 @@ static enum sv_class effective(const struct sv_syscall *row)
 {
 	if (row->how == SV_HOW_signal && (!scoped || no_landlock))
 		return row->nr == __NR_pidfd_send_signal ? SV_CLASS_ABSENT : SV_CLASS_VERIFY;
-	if ((row->how == SV_HOW_domain || row->how == SV_HOW_memory) && (!domains || no_landlock))
+	if ((row->how == SV_HOW_domain || row->how == SV_HOW_memory || row->how == SV_HOW_ptrace) &&
+	    (!domains || no_landlock))
 		return SV_CLASS_ABSENT;
 	return row->klass;
 }

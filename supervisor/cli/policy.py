@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from supervisor.model import Verdict
     from supervisor.policy.build import Built
     from supervisor.policy.explain import Explanation
-    from supervisor.policy.schema import Policy
 
 _FOUND = 1
 
@@ -64,11 +63,11 @@ def show(args: argparse.Namespace) -> int:
         SupervisorError: it cannot be read.
     """
     if args.merged or args.json:
-        policy = Request([args.name]).load()
+        built = Request([args.name]).build()
         if args.json:
-            out_json(_merged(policy))
+            out_json(_merged(built))
         else:
-            out(_merged_text(policy))
+            out(_merged_text(built))
         return 0
     path = args.name if packs.is_file_name(args.name) else packs.pack_path(args.name)
     if path is None:
@@ -291,11 +290,13 @@ def _sentences(answer: Explanation) -> str:
     return visible("\n".join(lines)) + "\n"
 
 
-def _merged(policy: Policy) -> dict[str, object]:
+def _merged(built: Built) -> dict[str, object]:
+    policy = built.policy
     return {
         "name": policy.name,
         "mode": "observe" if policy.observe else "enforce",
         "vars": {name: escape(value) for name, value in policy.vars},
+        "debuggers": built.compiled.no_debug or "allowed",
         "sources": [{"file": s.file, "sha256": s.sha256} for s in policy.sources],
         "files": [_file_rule(rule) for rule in policy.files],
         "exec": [_exec_rule(rule) for rule in policy.execs],
@@ -333,9 +334,10 @@ def _exec_rule(rule: schema.ExecRule) -> dict[str, object]:
     }
 
 
-def _merged_text(policy: Policy) -> str:
-    merged = _merged(policy)
-    lines = [f"name: {merged['name']}", f"mode: {merged['mode']}"]
+def _merged_text(built: Built) -> str:
+    policy, refused = built.policy, built.compiled.no_debug
+    lines = [f"name: {policy.name}", f"mode: {'observe' if policy.observe else 'enforce'}"]
+    lines.append(f"# debuggers: {f'refused, for {refused}' if refused else 'may work inside'}")
     lines += [f"# from {source.file}" for source in policy.sources]
     for section, rules in (("files", policy.files), ("exec", policy.execs)):
         lines.append(f"{section}:")

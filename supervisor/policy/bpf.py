@@ -47,6 +47,14 @@ class RowLike(Protocol):
     def err(self) -> int:
         """Errno of a refused call; 0 makes it look like a success."""
 
+    @property
+    def name(self) -> str:
+        """Name of the syscall."""
+
+    @property
+    def note(self) -> str:
+        """Why it is treated so."""
+
 
 class WhenLike(Protocol):
     """An argument test (struct sv_when): ``args[arg] & mask == value`` gives ``klass``."""

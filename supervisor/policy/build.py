@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from supervisor.errors import SupervisorError
-from supervisor.policy import blob
-from supervisor.policy.bpf import RowLike, WhenLike, build_filter
+from supervisor.policy import blob, debuggers
+from supervisor.policy.bpf import build_filter
 from supervisor.policy.cache import Entry
 from supervisor.policy.compile import (
+    FLAG_DEBUG,
     FLAG_TMP,
     FLAG_TRASH,
     Compiled,
@@ -24,6 +25,7 @@ from supervisor.policy.ways import all_ways
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from supervisor.policy.bpf import RowLike, WhenLike
     from supervisor.policy.context import Context
     from supervisor.policy.schema import Policy
 
@@ -77,10 +79,12 @@ def build(  # noqa: PLR0913 - all but two by name
     policy = load_policy(names, context=context, sets=sets, mode=mode, inline=inline)
     compiled = compile_policy(
         policy,
-        program=build_filter(rows, tests),
+        program=b"",
         protected=[*protected, *_files_of(policy)],
         ways=_with_files_of(policy, ways),
     )
+    told, checks = debuggers.calls(rows, tests, allowed=bool(compiled.flags & FLAG_DEBUG))
+    compiled = replace(compiled, filter=build_filter(told, checks))
     try:
         data = blob.encode(compiled)
     except ValueError as error:

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from supervisor.policy import patterns, schema
+from supervisor.policy import debuggers, patterns, schema
 from supervisor.policy.variables import MARK
 
 if TYPE_CHECKING:
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 FLAG_OBSERVE = 1
 FLAG_TMP = 2
 FLAG_TRASH = 4
+FLAG_DEBUG = 8
 KIND_FILES, KIND_EXEC = range(2)
 MATCH, EXCEPT = range(2)
 FLOOR_EXEC = 1
 _EACCES = 13
 _SELF = "supervise.self"
+_BUILT_IN = "built-in"
 _SELF_SAY = "supervise keeps its own code, policies and records out of reach"
 _ROOT_SAY = "the folder itself stays where it is; what lies in it may change"
 _BELOW = b"/**"
@@ -56,7 +58,7 @@ class Compiled:
     """All parts of the blob, in its order.
 
     Attributes:
-        flags: ``FLAG_OBSERVE``, ``FLAG_TMP`` and ``FLAG_TRASH`` bits.
+        flags: ``FLAG_OBSERVE``, ``FLAG_TMP``, ``FLAG_TRASH`` and ``FLAG_DEBUG`` bits.
         record: enum sv_record.
         filter: The seccomp program, 8 bytes an instruction.
         rules: The rules; the other parts refer to them by index.
@@ -64,6 +66,7 @@ class Compiled:
         names: (rule, bare program name).
         argvs: (rule, append the caller's arguments, patterns or None for any).
         floor: (path, rights) that the kernel itself may grant.
+        no_debug: What keeps debuggers out of the run, or "".
     """
 
     flags: int
@@ -74,6 +77,7 @@ class Compiled:
     names: tuple[tuple[int, bytes], ...]
     argvs: tuple[tuple[int, int, tuple[bytes, ...] | None], ...]
     floor: tuple[tuple[bytes, int], ...]
+    no_debug: str
 
 
 def compile_policy(
@@ -107,6 +111,9 @@ def compile_policy(
         flags |= FLAG_TMP
     if any(rule.dest_kind == schema.DEST_TRASH for rule in policy.files):
         flags |= FLAG_TRASH
+    no_debug = debuggers.obstacle(policy, [path for path, _ in floor], parts.barred())
+    if not no_debug:
+        flags |= FLAG_DEBUG
     return Compiled(
         flags=flags,
         record=policy.record,
@@ -116,6 +123,7 @@ def compile_policy(
         names=tuple(parts.names),
         argvs=tuple(parts.argvs),
         floor=floor,
+        no_debug=no_debug,
     )
 
 
@@ -135,7 +143,7 @@ class _Parts:
             index = len(self.rules)
             name = f"{_SELF}.{suffix}"
             self.rules.append(
-                Rule(name, KIND_FILES, schema.DENY, ops, _EACCES, _SELF_SAY, "built-in", 0, None)
+                Rule(name, KIND_FILES, schema.DENY, ops, _EACCES, _SELF_SAY, _BUILT_IN, 0, None)
             )
             for path, is_dir in chosen:
                 literal = patterns.escape(path.rstrip(b"/"))
@@ -155,7 +163,7 @@ class _Parts:
                 ops,
                 _EACCES,
                 _ROOT_SAY,
-                "built-in",
+                _BUILT_IN,
                 0,
                 None,
             )
@@ -199,6 +207,14 @@ class _Parts:
         self.paths.extend((index, MATCH, pattern) for pattern in rule.patterns)
         self.names.extend((index, name) for name in rule.names)
         self.argvs.append((index, int(rule.append), rule.argv_patterns))
+
+    def barred(self) -> list[bytes]:
+        """Return the built-in patterns from which nothing may be started."""
+        return [
+            pattern
+            for index, _, pattern in self.paths
+            if self.rules[index].src == _BUILT_IN and self.rules[index].ops & schema.EXEC
+        ]
 
     def uses_tmp(self) -> bool:
         if any(pattern[:1] == MARK for _, _, pattern in self.paths):

@@ -50,7 +50,7 @@ enum { TSAN = 0 };
 
 extern char **environ;
 
-enum { EVIL = 67, BIG = 1 << 20, OUTCOMES = 6 };
+enum { EVIL = 67, BIG = 1 << 20, OUTCOMES = SV_EXEC_AGAIN + 1 };
 
 static char dir[64];
 static char good[96], evil[96], code[96], args_prog[96], steerme[96], script[96], plain[96],
