@@ -78,7 +78,9 @@ sv_session *sv_open(const uint8_t *blob, size_t len, const char *tmp, struct sv_
 	s->control = s->signals = s->wake = s->sh.listener = s->sh.proc_fd = -1;
 	sv_table_init();
 	s->policy = sv_policy_load(blob, len, tmp, err);
-	if (!s->policy || copy_floor(s, err) < 0) {
+	if (s->policy && !(s->sh.bound = sv_bound_new()))
+		sv_fail(err, ENOMEM, "session", "out of memory");
+	if (!s->policy || !s->sh.bound || copy_floor(s, err) < 0) {
 		sv_close(s);
 		return NULL;
 	}
@@ -381,6 +383,7 @@ void sv_close(sv_session *s)
 		sv_ring_free(s->sh.ring);
 	sv_dest_close_all(&s->sh);
 	sv_trash_close(s->sh.trash);
+	sv_bound_free(s->sh.bound);
 	sv_close_fd(&s->sh.listener);
 	sv_close_fd(&s->sh.proc_fd);
 	sv_close_fd(&s->control);

@@ -1,6 +1,6 @@
-/* network.c - sockets. Nothing is reachable until there are network rules: stream sockets are
- * made, as every user lookup makes one, but connect to nothing. */
-#include "broker/work.h"
+/* network.c - sockets. Nothing outside is reachable until there are network rules: stream
+ * sockets are made, as every user lookup makes one; local ones connect inside the tree. */
+#include "broker/local.h"
 
 #include "decode/sockaddr.h"
 #include "syscalls/nr.h"
@@ -56,14 +56,15 @@ void sv_do_socketpair(struct sv_work *w)
 	refuse(w);
 }
 
-static void name_address(struct sv_work *w, uint64_t addr, uint32_t len)
+/* Returns the address's length, or -errno. */
+static int name_address(struct sv_work *w, uint64_t addr, uint32_t len, struct sockaddr_storage *a)
 {
-	struct sockaddr_storage a;
-	int n = sv_read_sockaddr(&w->t, addr, len, &a);
+	int n = sv_read_sockaddr(&w->t, addr, len, a);
 
 	if (n >= 0)
-		w->in.name[0].len = sv_show_sockaddr(&a, n, w->in.name[0].text,
+		w->in.name[0].len = sv_show_sockaddr(a, n, w->in.name[0].text,
 						     sizeof(w->in.name[0].text));
+	return n;
 }
 
 /* glibc asks the name service cache before it reads its files: answered as on
@@ -73,18 +74,38 @@ static bool is_nscd(const struct sv_work *w)
 	return w->call.nr == __NR_connect && !strcmp(w->in.name[0].text, nscd);
 }
 
+static bool locally(struct sv_work *w, const struct sockaddr_un *addr, int len)
+{
+	switch (w->call.nr) {
+	case __NR_bind:
+		return sv_local_bind(w, addr, len);
+	case __NR_connect:
+		return sv_local_connect(w, addr, len);
+	default:
+		return sv_local_listen(w);
+	}
+}
+
 void sv_do_network(struct sv_work *w)
 {
-	if (w->in.addr)
-		name_address(w, w->in.addr, w->in.addrlen);
+	struct sockaddr_storage a = { 0 };
+	int n = w->in.addr ? name_address(w, w->in.addr, w->in.addrlen, &a) : 0;
+
+	/* without a path: a name that the kernel chooses, and it reads no more */
+	if (w->in.addr && w->in.addrlen == sizeof(sa_family_t))
+		return sv_let_go(w);
 	if (is_nscd(w) && !w->sh->observe)
 		return sv_fail_call(w, ENOENT);
+	if (!w->sh->observe && locally(w, (const void *)&a, n))
+		return;
 	refuse(w);
 }
 
 void sv_do_sendto(struct sv_work *w)
 {
-	name_address(w, w->call.args[4], (uint32_t)w->call.args[5]);
+	struct sockaddr_storage a;
+
+	name_address(w, w->call.args[4], (uint32_t)w->call.args[5], &a);
 	refuse(w);
 }
 

@@ -26,6 +26,7 @@ struct sv_dest {
 };
 
 struct sv_trash;
+struct sv_bound;
 
 /* What all workers share; set up before they start, then only read (but for
  * the atomics and what locks itself). */
@@ -36,6 +37,7 @@ struct sv_shared {
 	struct sv_tracer *tracer;
 	struct sv_side *side;
 	struct sv_trash *trash;	/* NULL = no rule steers deletes to it */
+	struct sv_bound *bound;	/* local sockets that the tree bound */
 	int listener;
 	bool observe;
 	bool steers;		/* some rule steers files: a missing name may be elsewhere */
@@ -110,7 +112,7 @@ sv_handler sv_do_open, sv_do_mkdir, sv_do_mknod, sv_do_unlink, sv_do_rename, sv_
 sv_handler sv_do_symlink, sv_do_chmod, sv_do_chown, sv_do_utime, sv_do_truncate, sv_do_exec;
 sv_handler sv_do_xattr, sv_do_watch;
 sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_socket, sv_do_socketpair;
-sv_handler sv_do_sendto;
+sv_handler sv_do_sendto, sv_do_sockname;
 sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;
 sv_handler sv_do_memory;
 sv_handler sv_do_ptrace;
@@ -127,6 +129,9 @@ int sv_steer_name(struct sv_work *w, struct sv_place *place);
  * -errno with err filled. */
 int sv_trash_open(struct sv_shared *sh, const char *path, int64_t room, struct sv_err *err);
 void sv_trash_close(struct sv_trash *t);
+/* broker/bound.c: local sockets that the tree bound; locks itself. NULL = no memory. */
+struct sv_bound *sv_bound_new(void);
+void sv_bound_free(struct sv_bound *b);
 int sv_dest_open_all(struct sv_shared *sh, struct sv_err *err);
 void sv_dest_close_all(struct sv_shared *sh);
 

@@ -1,7 +1,7 @@
 /* watcher.c - duplicates an inotify descriptor of the caller. */
 #include "decode/watcher.h"
 
-#include "base/fd.h"
+#include "decode/dupfd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,37 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-
-/* PIDFD_THREAD: threads may have descriptors of their own. */
-enum { THREAD = O_EXCL };
-
-/* Before Linux 6.9 a pidfd is always of the thread group's leader: of use where
- * the thread still shares its descriptors. */
-static int open_pidfd(const struct sv_tracee *t)
-{
-	int fd = (int)syscall(SYS_pidfd_open, t->call->tid, THREAD);
-	pid_t tgid;
-
-	if (fd >= 0 || errno != EINVAL)
-		return fd < 0 ? -errno : fd;
-	if (sv_tracee_tgid(t, &tgid) < 0)
-		return -ESRCH;
-	if (tgid != t->call->tid && syscall(SYS_kcmp, tgid, t->call->tid, KCMP_FILES, 0, 0))
-		return -EPERM;
-	fd = (int)syscall(SYS_pidfd_open, tgid, 0);
-	return fd < 0 ? -errno : fd;
-}
-
-static int duplicate(const struct sv_tracee *t, int number)
-{
-	cleanup_fd int pidfd = open_pidfd(t);
-	int fd;
-
-	if (pidfd < 0)
-		return pidfd;
-	fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
-	return fd < 0 ? -errno : fd;
-}
+#include <unistd.h>
 
 /* Only what looks like an inotify instance is duplicated: of anything else a
  * copy of ours could be noticed, as an end of file that does not come. */
@@ -79,7 +49,7 @@ int sv_take_watcher(const struct sv_tracee *t, int number, uint32_t mask, int *o
 		return rc;
 	if (rc < 0)
 		return 0;
-	*out = duplicate(t, number);
+	*out = sv_duplicate(t, number);
 	if (*out == -EBADF)
 		return -EBADF;
 	if (*out < 0)

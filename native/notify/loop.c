@@ -50,7 +50,8 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_ioctl] = sv_do_ioctl, [SV_HOW_setsockopt] = sv_do_setsockopt,
 	[SV_HOW_memory] = sv_do_memory, [SV_HOW_ptrace] = sv_do_ptrace,
 	[SV_HOW_refuse] = sv_do_refuse, [SV_HOW_namespaces] = sv_do_namespaces,
-	[SV_HOW_sendto] = sv_do_sendto, [SV_HOW_signal] = sv_do_signal,
+	[SV_HOW_sendto] = sv_do_sendto, [SV_HOW_sockname] = sv_do_sockname,
+	[SV_HOW_signal] = sv_do_signal,
 };
 
 static void begin(struct sv_work *w)

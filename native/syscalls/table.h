@@ -36,7 +36,7 @@ enum sv_how {
 	SV_HOW_link, SV_HOW_symlink, SV_HOW_chmod, SV_HOW_chown, SV_HOW_utime,
 	SV_HOW_truncate, SV_HOW_xattr, SV_HOW_watch, SV_HOW_exec,
 	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_network, SV_HOW_socket, SV_HOW_socketpair,
-	SV_HOW_sendto, SV_HOW_ioctl, SV_HOW_setsockopt,
+	SV_HOW_sendto, SV_HOW_sockname, SV_HOW_ioctl, SV_HOW_setsockopt,
 	SV_HOW_signal,
 	SV_HOW_memory, SV_HOW_ptrace, SV_HOW_refuse, SV_HOW_namespaces,
 	SV_HOW_domain		/* never notified: allowed or refused as a whole */

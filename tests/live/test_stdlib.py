@@ -74,10 +74,6 @@ DIFFERENCES = {
             "test_send_whole_file",
         )
     },
-    "test.test_pathlib.PathTest.test_is_socket_true": ("skipped", BIND),
-    "test.test_pathlib.PosixPathTest.test_is_socket_true": ("skipped", BIND),
-    "test.test_stat.TestFilemodeCStat.test_socket": ("skipped", BIND),
-    "test.test_stat.TestFilemodePyStat.test_socket": ("skipped", BIND),
 }
 
 
