@@ -7,6 +7,7 @@
 #include "filter/install.h"
 #include "filter/landlock.h"
 #include "filter/spawn.h"
+#include "ipc/objects.h"
 #include "life/guard.h"
 #include "life/killtree.h"
 #include "notify/loop.h"
@@ -216,7 +217,8 @@ int sv_spawn(sv_session *s, const struct sv_start *start, struct sv_err *err)
 	s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->sh.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	s->sh.ring = sv_ring_new(RING_BYTES, err);
-	if (!s->sh.ring)
+	s->sh.ipc = sv_guard_ipc(err);
+	if (!s->sh.ring || !s->sh.ipc)
 		return -ENOMEM;
 	rc = protect_self(err);
 	/* capabilities of our own program file are ours alone: execve drops them */
@@ -384,6 +386,7 @@ void sv_close(sv_session *s)
 	sv_dest_close_all(&s->sh);
 	sv_trash_close(s->sh.trash);
 	sv_bound_free(s->sh.bound);
+	sv_ipc_close(s->sh.ipc);
 	sv_close_fd(&s->sh.listener);
 	sv_close_fd(&s->sh.proc_fd);
 	sv_close_fd(&s->control);

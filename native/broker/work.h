@@ -27,6 +27,7 @@ struct sv_dest {
 
 struct sv_trash;
 struct sv_bound;
+struct sv_ipc;
 
 /* What all workers share; set up before they start, then only read (but for
  * the atomics and what locks itself). */
@@ -36,6 +37,7 @@ struct sv_shared {
 	struct sv_ring *ring;
 	struct sv_tracer *tracer;
 	struct sv_side *side;
+	struct sv_ipc *ipc;	/* System V objects of the run */
 	struct sv_trash *trash;	/* NULL = no rule steers deletes to it */
 	struct sv_bound *bound;	/* local sockets that the tree bound */
 	int listener;
@@ -114,8 +116,7 @@ sv_handler sv_do_xattr, sv_do_watch;
 sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_socket, sv_do_socketpair;
 sv_handler sv_do_sendto, sv_do_sockname;
 sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;
-sv_handler sv_do_memory;
-sv_handler sv_do_ptrace;
+sv_handler sv_do_memory, sv_do_ptrace, sv_do_ipc_get, sv_do_ipc, sv_do_mq_open, sv_do_mq_unlink;
 
 /* What the tracer calls back. */
 extern const struct sv_tracer_ops sv_exec_ops;

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "decode/lexical.h"
+#include "decode/queue.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -191,6 +192,8 @@ int sv_place_adopt(struct sv_paths *p, const struct sv_tracee *t, int fd, bool v
 		return out->held ? 0 : -EACCES;
 	}
 	rc = strip_deleted(out);
+	if (rc == 0)
+		rc = sv_name_queue(fd, out);
 	if (rc < 0)
 		return rc;
 	out->held = via_fd && out->st.st_nlink == 0 && !strncmp(out->path, "/memfd:", 7);

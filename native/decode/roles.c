@@ -107,6 +107,12 @@ static int read_how(const struct sv_tracee *t, uint64_t addr, uint64_t size,
 	return 0;
 }
 
+static int read_queue(const struct sv_tracee *t, uint64_t addr, struct sv_subject *out)
+{
+	out->queue_null = !addr;
+	return addr ? sv_read_mem(t, addr, &out->queue, sizeof(out->queue)) : 0;
+}
+
 /* Every value is cast to the kernel's C type first: the upper halves of int
  * arguments are the caller's noise. One function per role. */
 typedef int take_fn(const struct sv_tracee *t, int i, struct sv_subject *out);
@@ -149,6 +155,7 @@ READ(UTIMBUF, read_times(t, VALUE(t, i), SV_ROLE_TIMES_UTIMBUF, out))
 READ(TIMEVAL, read_times(t, VALUE(t, i), SV_ROLE_TIMES_TIMEVAL, out))
 READ(TIMESPEC, read_times(t, VALUE(t, i), SV_ROLE_TIMES_TIMESPEC, out))
 
+READ(QUEUE, read_queue(t, VALUE(t, i), out))
 READ(ATTR, sv_read_attr_name(t, out->flags, VALUE(t, i), &out->attr))
 READ(ATTR_SET, sv_read_attr(t, &VALUE(t, i), &out->attr))
 READ(ATTR_ARGS, sv_read_attr_args(t, out->flags, &VALUE(t, i), &out->attr))
@@ -168,6 +175,7 @@ static take_fn *const takers[] = {
 	[SV_ROLE_TIMES_TIMESPEC] = take_TIMESPEC, [SV_ROLE_PATH_OR_EMPTY] = take_PATH_OR_EMPTY,
 	[SV_ROLE_ATTR] = take_ATTR, [SV_ROLE_ATTR_SET] = take_ATTR_SET,
 	[SV_ROLE_ATTR_ARGS] = take_ATTR_ARGS, [SV_ROLE_WATCHER] = take_WATCHER,
+	[SV_ROLE_QUEUE] = take_QUEUE,
 };
 
 static int take(const struct sv_tracee *t, uint8_t role, int i, struct sv_subject *out)
@@ -211,6 +219,7 @@ int sv_decode(const struct sv_tracee *t, const struct sv_syscall *row, struct sv
 	out->flags = row->preset;
 	out->mode = out->resolve = out->dev = 0;
 	out->how = out->times_null = false;
+	out->queue_null = true;
 	out->length = 0;
 	out->owner = (uid_t)-1;
 	out->group = (gid_t)-1;

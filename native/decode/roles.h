@@ -9,6 +9,7 @@
 #include "decode/xattr.h"
 #include "syscalls/table.h"
 
+#include <mqueue.h>
 #include <time.h>
 
 /* A path argument: its starting folder and its bytes. A bad one fails only where
@@ -44,6 +45,8 @@ struct sv_subject {
 	uint64_t argv;		/* addresses only: read where they are needed */
 	uint64_t envp;
 	struct sv_attr attr;
+	struct mq_attr queue;
+	bool queue_null;
 	int watcher;		/* owned; < 0: none, or the errno that kept it from us */
 };
 

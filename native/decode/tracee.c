@@ -272,14 +272,14 @@ int sv_tracee_tracer(const struct sv_tracee *t, pid_t *out)
 	return status_pid(t, "TracerPid", out);
 }
 
-/* "Uid:\treal\teff\tsaved\tfs": the fourth number. */
-static int fourth(const char *v, unsigned long *out)
+/* "Uid:\treal\teff\tsaved\tfs". */
+static int read_ids(const char *v, unsigned long ids[4])
 {
 	char *end = NULL;
 	int i;
 
 	for (i = 0; v && i < 4; i++) {
-		*out = strtoul(v, &end, 10);
+		ids[i] = strtoul(v, &end, 10);
 		if (end == v)
 			return -EPROTO;
 		v = end;
@@ -312,16 +312,18 @@ int sv_tracee_creds(const struct sv_tracee *t, struct sv_creds *out)
 {
 	char text[STATUS_MAX];
 	const char *caps;
-	unsigned long uid, gid;
+	unsigned long uid[4], gid[4];
 	int rc = read_status(t, text, sizeof(text));
 
 	if (rc < 0)
 		return rc;
 	caps = field(text, "CapEff");
-	if (fourth(field(text, "Uid"), &uid) || fourth(field(text, "Gid"), &gid) || !caps)
+	if (read_ids(field(text, "Uid"), uid) || read_ids(field(text, "Gid"), gid) || !caps)
 		return -EPROTO;
-	out->fsuid = (uid_t)uid;
-	out->fsgid = (gid_t)gid;
+	out->euid = (uid_t)uid[1];
+	out->egid = (gid_t)gid[1];
+	out->fsuid = (uid_t)uid[3];
+	out->fsgid = (gid_t)gid[3];
 	out->caps = strtoull(caps, NULL, 16);
 	return parse_groups(field(text, "Groups"), out);
 }

@@ -17,6 +17,8 @@ struct sv_creds {
 	int ngroups;		/* -1 = as the supervisor's */
 	gid_t groups[64];
 	uint64_t caps;		/* effective */
+	uid_t euid;		/* whose System V objects are */
+	gid_t egid;
 };
 
 /* One reader per worker: a borrowed descriptor of /proc, no other state. */

@@ -14,6 +14,7 @@ static struct sv_creds own;
 static struct __user_cap_data_struct own_caps[2];
 /* Groups need a capability of their own to be set, so only where they differ. */
 static _Thread_local bool other_groups;
+static _Thread_local bool other_ids;
 
 static int get_caps(struct __user_cap_data_struct data[2])
 {
@@ -40,8 +41,8 @@ int sv_creds_init(struct sv_err *err)
 	if (get_caps(own_caps) < 0)
 		return sv_fail(err, errno, "capabilities", "capget failed");
 	own.caps = own_caps[0].effective | (uint64_t)own_caps[1].effective << 32;
-	own.fsuid = geteuid();
-	own.fsgid = getegid();
+	own.fsuid = own.euid = geteuid();
+	own.fsgid = own.egid = getegid();
 	own.ngroups = n;	/* -1: more than we compare, so never equal */
 	return 0;
 }
@@ -65,10 +66,18 @@ static bool set_fsids(uid_t uid, gid_t gid)
 	return (gid_t)syscall(SYS_setfsgid, -1) == gid && (uid_t)syscall(SYS_setfsuid, -1) == uid;
 }
 
-int sv_creds_enter(const struct sv_creds *c, bool *switched)
+/* Moves the fs ids along, and takes capabilities away where it leaves root. */
+static int set_effective_ids(uid_t uid, gid_t gid)
+{
+	return syscall(SYS_setresgid, -1, gid, -1) < 0 || syscall(SYS_setresuid, -1, uid, -1) < 0 ||
+		       set_effective(own.caps) < 0 ? -EPERM : 0;
+}
+
+static int enter(const struct sv_creds *c, bool whole, bool *switched)
 {
 	*switched = false;
-	if (c->fsuid == own.fsuid && c->fsgid == own.fsgid && c->caps == own.caps && same_groups(c))
+	if (c->fsuid == own.fsuid && c->fsgid == own.fsgid && c->caps == own.caps &&
+	    same_groups(c) && (!whole || (c->euid == own.euid && c->egid == own.egid)))
 		return 0;
 	if (!own.caps)
 		return -EPERM;
@@ -78,18 +87,35 @@ int sv_creds_enter(const struct sv_creds *c, bool *switched)
 			return -errno;
 		other_groups = true;
 	}
+	if (whole) {
+		other_ids = true;
+		if (set_effective_ids(c->euid, c->egid) < 0)
+			return -EPERM;
+	}
 	if (!set_fsids(c->fsuid, c->fsgid))
 		return -EPERM;
 	/* after setfsuid, which itself moves capabilities in and out */
 	return set_effective(c->caps);
 }
 
+int sv_creds_enter(const struct sv_creds *c, bool *switched)
+{
+	return enter(c, false, switched);
+}
+
+int sv_creds_enter_whole(const struct sv_creds *c, bool *switched)
+{
+	return enter(c, true, switched);
+}
+
 void sv_creds_leave(void)
 {
-	if (set_effective(own.caps) < 0 || !set_fsids(own.fsuid, own.fsgid) ||
+	if (set_effective(own.caps) < 0 ||
+	    (other_ids && set_effective_ids(own.euid, own.egid) < 0) ||
+	    !set_fsids(own.fsuid, own.fsgid) ||
 	    (other_groups &&
 	     syscall(SYS_setgroups, own.ngroups < 0 ? 0 : own.ngroups, own.groups) < 0) ||
 	    set_effective(own.caps) < 0)
 		abort();
-	other_groups = false;
+	other_groups = other_ids = false;
 }

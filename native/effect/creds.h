@@ -15,6 +15,8 @@ bool sv_creds_privileged(void);
 /* Take the identity on, in this thread. 0, or -errno: then nothing may be done
  * for the target. *switched = sv_creds_leave() is due. */
 int sv_creds_enter(const struct sv_creds *c, bool *switched);
+/* The same with the effective ids, which own and open what is no file. */
+int sv_creds_enter_whole(const struct sv_creds *c, bool *switched);
 /* Back to the supervisor's own; aborts when that fails, as a worker with the
  * wrong identity must not go on. */
 void sv_creds_leave(void);

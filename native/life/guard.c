@@ -2,6 +2,7 @@
 #include "life/guard.h"
 
 #include "base/err.h"
+#include "ipc/objects.h"
 #include "life/killtree.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 static int lifeline = -1;
 static sigset_t user_mask;
 static bool guarded;
+static struct sv_ipc *ipc;
 
 int sv_guard_lifeline(void)
 {
@@ -24,6 +26,16 @@ int sv_guard_lifeline(void)
 const sigset_t *sv_guard_mask(void)
 {
 	return guarded ? &user_mask : NULL;
+}
+
+struct sv_ipc *sv_guard_ipc(struct sv_err *err)
+{
+	struct sv_ipc *t = ipc ? ipc : sv_ipc_new();
+
+	ipc = NULL;
+	if (!t)
+		sv_fail(err, ENOMEM, "System V objects", "out of memory");
+	return t;
 }
 
 void sv_forwarded_signals(sigset_t *set)
@@ -101,6 +113,7 @@ static _Noreturn void guard(pid_t supervisor, const sigset_t *set)
 			pass_on(supervisor, &si);
 	}
 	end_tree();
+	sv_ipc_clear(ipc);
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
@@ -114,6 +127,9 @@ int sv_guard(struct sv_err *err)
 		return sv_fail(err, EALREADY, "guardian", "there is one already");
 	if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return sv_fail(err, errno, "guardian", "prctl: %s", strerror(errno));
+	ipc = sv_guard_ipc(err);
+	if (!ipc)
+		return -ENOMEM;
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return sv_fail(err, errno, "guardian", "no pipe: %s", strerror(errno));
 	sv_forwarded_signals(&set);

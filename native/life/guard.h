@@ -11,11 +11,17 @@
 
 #include <signal.h>
 
+struct sv_ipc;
+
 /* Readable (end of file) when the guardian is gone; -1 without one. */
 int sv_guard_lifeline(void);
 /* The signal mask that the user started us with; NULL when sv_guard was not
  * called. */
 const sigset_t *sv_guard_mask(void);
+/* The table of System V objects that the guardian clears when all is over; a new
+ * one where there is no guardian, or its table was taken. The caller's; NULL with
+ * err filled. */
+struct sv_ipc *sv_guard_ipc(struct sv_err *err);
 /* The signals that guardian and supervisor take by hand and pass on. */
 void sv_forwarded_signals(sigset_t *set);
 

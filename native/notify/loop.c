@@ -52,6 +52,8 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_refuse] = sv_do_refuse, [SV_HOW_namespaces] = sv_do_namespaces,
 	[SV_HOW_sendto] = sv_do_sendto, [SV_HOW_sockname] = sv_do_sockname,
 	[SV_HOW_signal] = sv_do_signal,
+	[SV_HOW_ipc_get] = sv_do_ipc_get, [SV_HOW_ipc] = sv_do_ipc,
+	[SV_HOW_mq_open] = sv_do_mq_open, [SV_HOW_mq_unlink] = sv_do_mq_unlink,
 };
 
 static void begin(struct sv_work *w)
@@ -88,7 +90,10 @@ static int take_identity(struct sv_work *w)
 	/* a task that changed its ids hides its folders from other identities */
 	sv_tracee_prefetch(&w->t, w->in.name[0].dirfd, w->in.name[1].dirfd, w->in.fd);
 	rc = sv_tracee_creds(&w->t, &c);
-	return rc < 0 ? rc : sv_creds_enter(&c, &w->switched);
+	if (rc < 0)
+		return rc;
+	return w->row->how == SV_HOW_ipc_get ? sv_creds_enter_whole(&c, &w->switched) :
+					       sv_creds_enter(&c, &w->switched);
 }
 
 static void handle(struct sv_work *w)

@@ -26,6 +26,7 @@ enum sv_role {
 	SV_ROLE_ATTR,		/* an attribute's name */
 	SV_ROLE_ATTR_SET,	/* the same; value, size and flags follow */
 	SV_ROLE_ATTR_ARGS,	/* the same; struct xattr_args and its size follow */
+	SV_ROLE_QUEUE,		/* struct mq_attr, may be NULL */
 	SV_ROLE_WATCHER		/* an inotify instance; the mask is the third argument */
 };
 
@@ -37,6 +38,7 @@ enum sv_how {
 	SV_HOW_truncate, SV_HOW_xattr, SV_HOW_watch, SV_HOW_exec,
 	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_network, SV_HOW_socket, SV_HOW_socketpair,
 	SV_HOW_sendto, SV_HOW_sockname, SV_HOW_ioctl, SV_HOW_setsockopt,
+	SV_HOW_ipc_get, SV_HOW_ipc, SV_HOW_mq_open, SV_HOW_mq_unlink,
 	SV_HOW_signal,
 	SV_HOW_memory, SV_HOW_ptrace, SV_HOW_refuse, SV_HOW_namespaces,
 	SV_HOW_domain		/* never notified: allowed or refused as a whole */

@@ -152,13 +152,16 @@ def reachable(path: Path) -> None:
             parent.chmod(parent.stat().st_mode | 0o011)
 
 
-def twins(supervised: Supervised, table: Path, uid: int | None = None) -> list[tuple[str, str]]:
+def twins(
+    supervised: Supervised, table: Path, uid: int | None = None, policy: str | None = None
+) -> list[tuple[str, str]]:
     """What a table prints natively and supervised, line by line.
 
     Args:
         supervised: runs it.
         table: a program that takes the empty folder to work in.
         uid: the user that it is run as (default: ours).
+        policy: as for Supervised.
     """
     around: list[str | Path] = []
     if uid is not None:
@@ -172,7 +175,7 @@ def twins(supervised: Supervised, table: Path, uid: int | None = None) -> list[t
             os.chown(folder, uid, uid)
         words = [*around, table, folder]
         native = name == "native"
-        done = supervised.natively(words) if native else supervised(words, None, "-q")
+        done = supervised.natively(words) if native else supervised(words, policy, "-q")
         assert done.code == 0, done.err
         found.append(done.lines())
     return list(zip(*found, strict=True))

@@ -181,6 +181,30 @@ step find env -name '*parrot*'
 step env/bin/python -c 'import parrot' || echo "code $?"
 """
 
+FAKEROOT = r"""
+exec 2>&1
+set -eu
+echo content >file && mkdir folder && ln -s file link
+fakeroot sh -eu -c '
+    id -u
+    chown 12345:12346 file link && chmod 4711 file && mknod node c 1 3
+    stat -c "%n %U:%G %u:%g %a %F %t:%T" file link folder node
+    tar --sort=name --mtime=@0 -cf made.tar file folder link node
+'
+tar --numeric-owner -tvf made.tar
+rm node
+echo "== saved"
+fakeroot -s state chown 7:8 file
+fakeroot -i state stat -c %u:%g file
+rm state
+for n in 1 2 3 4; do
+    echo $n >out$n
+    fakeroot -- sh -c "chown $n:$n out$n; stat -c %u out$n >>out$n" &
+done
+wait
+cat out1 out2 out3 out4
+"""
+
 
 def content(path: Path, name: str) -> str:
     """What stands for the bytes of a file."""
@@ -331,3 +355,11 @@ def test_pip(supervised: Supervised) -> None:
     assert parts["find env -name *parrot*"] == []
     assert parts["env/bin/python -c import parrot"][-1] == "code 1"
     assert parts["env/bin/pip install --no-index --find-links . parrot"][-1].startswith("Success")
+
+
+def test_fakeroot(supervised: Supervised) -> None:
+    """Owners that only the run believes in, kept by a server on message queues and semaphores."""
+    lines = same(supervised, FAKEROOT).lines()
+    assert "file UNKNOWN:UNKNOWN 12345:12346 4711 regular file 0:0" in lines
+    assert "node root:root 0:0 644 character special file 1:3" in lines
+    assert lines[-9:] == ["7:8", "1", "1", "2", "2", "3", "3", "4", "4"]

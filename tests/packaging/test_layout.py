@@ -31,15 +31,16 @@ INCLUDES = {
     "match": {*TOP, "base", "policy/blob.h"},
     "event": {*TOP, "base"},
     "filter": {*TOP, "base"},
-    "life": {*TOP, "base"},
+    "ipc": TOP,
+    "life": {*TOP, "base", "ipc"},
     "syscalls": {*TOP, "facility.h"},  # the numbers of facilities
     "decode": {*TOP, "base", "syscalls/table.h"},
     "effect": {*TOP, "base", "decode/tracee.h"},
-    "broker": {*TOP, "base", "decode", "effect", "event", "match", "policy", "syscalls"},
+    "broker": {*TOP, "base", "decode", "effect", "event", "ipc", "match", "policy", "syscalls"},
     "notify": {*TOP, "base", "broker", "effect"},
     "facility.h": TOP,
     "facility.c": {*TOP, "base", "facility.h", "filter"},
-    "session.c": {*TOP, "base", "effect", "facility.h", "filter", "life", "notify"},
+    "session.c": {*TOP, "base", "effect", "facility.h", "filter", "ipc", "life", "notify"},
 }
 # supervisor/X may not import supervisor/Y.
 MAY_NOT_IMPORT = {
