@@ -34,6 +34,7 @@ struct sv_match {
 	enum sv_action action;
 	int rule;		/* index, -1 = the default */
 	int err;		/* errno of a refusal, never 0 */
+	int pin;		/* exec: 1 + the rule that says which bytes the program has, 0 = none */
 	int prefix;		/* steer: bytes of the subject's path that the pattern's literal folder covers */
 	int matched;		/* rules that matched */
 	int rules[16];		/* the first of them, strictest first */

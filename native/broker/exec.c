@@ -1,9 +1,11 @@
 /* exec.c - execve and execveat: pin the program, judge it, hand it to the
  * tracer, which lets the kernel go on and verifies what came of it. */
+#include "broker/digest.h"
 #include "broker/image.h"
 
 #include "base/fd.h"
 #include "decode/lexical.h"
+#include "effect/respond.h"
 #include "syscalls/nr.h"
 
 #include <errno.h>
@@ -119,6 +121,11 @@ static int fill_plan(const struct sv_work *w, struct sv_exec_plan *plan, struct 
 	plan->ino = image->ino;
 	plan->script = image->script;
 	plan->pin_fd = take_fd(&image->fd);
+	if (image->pin) {
+		plan->pinned = true;
+		memcpy(plan->digest, w->sh->policy->rules[image->pin - 1].digest,
+		       sizeof(plan->digest));
+	}
 	if (plain_execfn(n)) {
 		plan->execfn = copy_bytes(n->text, (size_t)n->len);
 		plan->execfn_len = (size_t)n->len;
@@ -172,6 +179,14 @@ static int pin_steered(struct sv_work *w, const struct sv_rule *rule, struct sv_
 	return rc > 0 ? -EACCES : rc;
 }
 
+static void hand_over(struct sv_work *w, struct sv_exec_plan *plan, bool check_only)
+{
+	if (plan->pinned)
+		sv_digest_first(w, plan, check_only);
+	else
+		sv_tracer_submit(w->sh->tracer, plan);
+}
+
 static void steer(struct sv_work *w)
 {
 	const struct sv_rule *rule = &w->sh->policy->rules[w->match.rule];
@@ -179,6 +194,7 @@ static void steer(struct sv_work *w)
 	struct sv_argvec argv = { 0 };
 	struct sv_exec_plan *plan = sv_exec_plan_new();
 	int rc = plan ? pin_steered(w, rule, &image) : -ENOMEM;
+	const char *why;
 
 	if (rc == 0)
 		rc = steer_argv(w, rule, &argv);
@@ -193,17 +209,24 @@ static void steer(struct sv_work *w)
 		plan->new_argv_len = argv.len;
 		rc = plan->new_path && plan->new_argv ? 0 : -ENOMEM;
 	}
+	why = image.why ? image.why : "the program it is steered to cannot run";
 	sv_argvec_free(&argv);
 	sv_image_free(&image);
 	if (rc < 0) {
 		if (plan)
 			free(plan->user);
 		sv_exec_plan_free(plan);
-		return sv_refuse_why(w, rc == -EACCES ? EACCES : -rc,
-				     "the program it is steered to cannot run");
+		return sv_refuse_why(w, rc == -EACCES ? EACCES : -rc, why);
 	}
 	atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
-	sv_tracer_submit(w->sh->tracer, plan);
+	hand_over(w, plan, false);
+}
+
+/* What becomes of the call is up to this rule. */
+static void name_pin(const struct sv_work *w, struct sv_exec_plan *plan, int rule)
+{
+	if (w->match.action == SV_ALLOW)
+		plan->rule = rule;
 }
 
 static void verify(struct sv_work *w, struct sv_argvec *argv, bool known)
@@ -215,18 +238,24 @@ static void verify(struct sv_work *w, struct sv_argvec *argv, bool known)
 
 	if (rc > 0) {
 		sv_image_free(&image);
-		return sv_refuse(w);
+		return image.why ? sv_refuse_rule(w, image.why) : sv_refuse(w);
 	}
 	w->match = judged;
+	if (image.against) {	/* observing */
+		w->match.action = SV_DENY;
+		w->match.rule = image.against - 1;
+	}
 	plan = rc == 0 ? sv_exec_plan_new() : NULL;
 	if (rc == 0)
 		rc = plan ? fill_plan(w, plan, &image, argv, known) : -ENOMEM;
 	sv_image_free(&image);
+	if (rc == 0 && image.pin)
+		name_pin(w, plan, image.pin - 1);
 	if (plan)
-		plan->unwatched = !plan->check_argv && (w->sh->observe ||
-					     w->sh->policy->flags & SV_POLICY_DEBUG);
-	if (rc == 0 && !(w->in.flags & EXECVE_CHECK))
-		return sv_tracer_submit(w->sh->tracer, plan);
+		plan->unwatched = !plan->check_argv && !plan->pinned &&
+				  (w->sh->observe || w->sh->policy->flags & SV_POLICY_DEBUG);
+	if (rc == 0 && (plan->pinned || !(w->in.flags & EXECVE_CHECK)))
+		return hand_over(w, plan, w->in.flags & EXECVE_CHECK);
 	if (plan) {
 		free(plan->user);
 		sv_exec_plan_free(plan);
@@ -263,7 +292,8 @@ static bool may_map(void *ctx, const struct sv_exec_plan *plan, struct sv_str pa
 
 	(void)plan;
 	sv_match_path(sh->policy, path, SV_OP_EXEC, &m);
-	return sh->observe || m.action == SV_ALLOW;
+	/* Nobody keeps writers from a loader once it is mapped: no digest holds for it. */
+	return sh->observe || (m.action == SV_ALLOW && !m.pin);
 }
 
 static void told(struct sv_shared *sh, const struct sv_exec_plan *plan,
@@ -289,6 +319,24 @@ static void told(struct sv_shared *sh, const struct sv_exec_plan *plan,
 	sv_tracee_comm(&t, comm, sizeof(comm));
 	e.comm = (struct sv_str){ (const uint8_t *)comm, strlen(comm) };
 	sv_record(sh, &e);
+}
+
+void sv_exec_over(struct sv_shared *sh, struct sv_exec_plan *plan, int err, const char *why)
+{
+	struct sv_exec_result r = { .outcome = SV_EXEC_REFUSED, .err = err, .why = why };
+
+	if (err) {
+		plan->action = SV_DENY;
+		atomic_fetch_add_explicit(&sh->denied, 1, memory_order_relaxed);
+		told(sh, plan, &r, SV_EVENT_FAULT, SV_EFFECT_ERRNO);
+		sv_answer_errno(sh->listener, plan->id, err);
+	} else {
+		if (sh->record != SV_RECORD_DENIALS)
+			told(sh, plan, &r, SV_EVENT_CALL, SV_EFFECT_CONTINUE);
+		sv_answer_continue(sh->listener, plan->id);
+	}
+	free(plan->user);
+	sv_exec_plan_free(plan);
 }
 
 static void done(void *ctx, const struct sv_exec_plan *plan, const struct sv_exec_result *r)

@@ -97,6 +97,18 @@ static int take_image(struct sv_place *p, struct sv_image *out)
 	return S_ISREG(p->st.st_mode) ? 0 : -EACCES;
 }
 
+/* Its interpreter reads a script later, by its name, when its bytes may be others. */
+static int pinned_script(struct sv_work *w, struct sv_image *out)
+{
+	w->match.action = SV_DENY;
+	w->match.rule = out->pin - 1;
+	w->match.err = EACCES;
+	out->why = "a script is read again by its interpreter, so no digest can hold for it";
+	out->against = out->pin;
+	out->pin = 0;
+	return w->sh->observe ? 0 : 1;
+}
+
 int sv_image_find(struct sv_work *w, struct sv_place *place, const char *path,
 		  struct sv_image *out)
 {
@@ -105,6 +117,7 @@ int sv_image_find(struct sv_work *w, struct sv_place *place, const char *path,
 	char buf[LINE_MAX + 1], *interp, *arg;
 	int depth, rc = take_image(place, out);
 
+	out->pin = w->match.pin;
 	snprintf(name.text, sizeof(name.text), "%s", path);
 	for (depth = 0; rc == 0 && depth <= DEPTH_MAX; depth++) {
 		rc = read_start(w, out->fd, buf);
@@ -114,14 +127,17 @@ int sv_image_find(struct sv_work *w, struct sv_place *place, const char *path,
 		if (rc <= 0)
 			return rc;
 		out->script = true;
-		rc = put_head(&out->head, interp, arg, name.text);
-		if (rc < 0)
+		rc = out->pin ? pinned_script(w, out) : 0;
+		if (rc == 0)
+			rc = put_head(&out->head, interp, arg, name.text);
+		if (rc != 0)
 			return rc;
 		name.len = snprintf(name.text, sizeof(name.text), "%s", interp);
 		sv_place_close(next);
 		rc = sv_pin(&w->paths, &w->t, &name, 0, 0, next);
 		if (rc == 0)
 			rc = judge_program(w, next, interp);
+		out->pin = w->match.pin;
 		if (rc == 0)
 			rc = take_image(next, out);
 	}

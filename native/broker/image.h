@@ -10,6 +10,9 @@ struct sv_image {
 	dev_t dev;
 	ino_t ino;
 	bool script;
+	int pin;		/* 1 + the rule that says which bytes it has, 0 = none */
+	int against;		/* 1 + the rule that refuses it for its digest, or would, observing */
+	const char *why;	/* not allowed: a sentence, where w->match alone says too little */
 	struct sv_argvec head;	/* script: what the kernel puts before argv[1:] */
 };
 

@@ -110,6 +110,14 @@ void sv_refuse_why(struct sv_work *w, int err, const char *why)
 	sv_answer_errno(w->sh->listener, w->call.id, err);
 }
 
+void sv_refuse_rule(struct sv_work *w, const char *why)
+{
+	atomic_fetch_add_explicit(&w->sh->denied, 1, memory_order_relaxed);
+	put(w, SV_EVENT_FAULT, SV_EFFECT_ERRNO, w->match.err,
+	    (struct sv_str){ (const uint8_t *)why, strlen(why) });
+	sv_answer_errno(w->sh->listener, w->call.id, w->match.err);
+}
+
 void sv_fail_call(struct sv_work *w, int err)
 {
 	sv_answer_errno(w->sh->listener, w->call.id, err);

@@ -78,6 +78,8 @@ void sv_refuse(struct sv_work *w);
 void sv_refuse_telling(struct sv_work *w, struct sv_str detail);
 /* Refused for a reason that no rule states: err and a sentence. */
 void sv_refuse_why(struct sv_work *w, int err, const char *why);
+/* The rule in w->match says no, for a reason that its text does not tell. */
+void sv_refuse_rule(struct sv_work *w, const char *why);
 /* The kernel said no while the call was carried out (err > 0). */
 void sv_fail_call(struct sv_work *w, int err);
 void sv_give_value(struct sv_work *w, int64_t value);

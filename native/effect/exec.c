@@ -47,7 +47,7 @@ void sv_exec_plan_free(struct sv_exec_plan *plan)
 	free((struct sv_task *)plan);
 }
 
-static void ring(struct sv_tracer *t)
+void sv_tracer_ring(struct sv_tracer *t)
 {
 	uint64_t one = 1;
 
@@ -64,7 +64,7 @@ void sv_tracer_submit(struct sv_tracer *t, struct sv_exec_plan *plan)
 	task->next = t->inbox;
 	t->inbox = task;
 	pthread_mutex_unlock(&t->lock);
-	ring(t);
+	sv_tracer_ring(t);
 }
 
 bool sv_tracer_reentry(struct sv_tracer *t, const struct sv_call *call)
@@ -85,7 +85,7 @@ bool sv_tracer_reentry(struct sv_tracer *t, const struct sv_call *call)
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (ours)
-		ring(t);
+		sv_tracer_ring(t);
 	return ours;
 }
 
@@ -125,6 +125,7 @@ static struct sv_task *next_called(struct sv_tracer *t)
 /* Statuses come first: a plan may be for a task that was just let go. */
 static void take_all(struct sv_tracer *t)
 {
+	struct sv_hashing *h;
 	struct sv_task *task;
 	int status;
 	pid_t pid;
@@ -133,6 +134,10 @@ static void take_all(struct sv_tracer *t)
 		sv_step_status(t, pid, status);
 	while ((task = next_called(t)) != NULL)
 		sv_step_called(t, task);
+	while ((h = sv_hash_next(t)) != NULL) {
+		sv_step_hashed(t, h);
+		free(h);
+	}
 	for (task = take_inbox(t); task;) {
 		struct sv_task *next = task->next;
 
@@ -181,6 +186,7 @@ static void *run(void *arg)
 		task = next;
 	}
 	sv_step_stop(t);
+	sv_hash_end(t);
 	return NULL;
 }
 
@@ -216,6 +222,7 @@ static void release(struct sv_tracer *t)
 {
 	sv_close_fd(&t->wake);
 	sv_close_fd(&t->sigchld);
+	pthread_cond_destroy(&t->idle);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }
@@ -235,6 +242,7 @@ struct sv_tracer *sv_tracer_start(int listener, bool killable, const struct sv_t
 	t->ctx = ctx;
 	t->wake = t->sigchld = -1;
 	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->idle, NULL);
 	if (prepare(t, err) < 0) {
 		release(t);
 		return NULL;
@@ -289,7 +297,7 @@ void sv_tracer_stop(struct sv_tracer *t)
 	pthread_mutex_lock(&t->lock);
 	t->stop = true;
 	pthread_mutex_unlock(&t->lock);
-	ring(t);
+	sv_tracer_ring(t);
 	pthread_join(t->thread, NULL);
 	release(t);
 }

@@ -52,6 +52,8 @@ struct sv_exec_plan {
 	bool check_argv;
 	bool unwatched;		/* the kernel's floor holds nothing that rules refuse: under */
 				/*   a debugger, whose the stop would be, it goes on unseen */
+	bool pinned;		/* the image must have this SHA-256, */
+	uint8_t digest[32];	/*   looked at on a thread of its own */
 	char *execfn;		/* path string as judged; NULL = not compared (a descriptor). */
 	size_t execfn_len;	/*   STEER: new_path is compared instead */
 	char *head;		/* script: what the kernel puts before argv[1:] (interpreter, */

@@ -94,6 +94,7 @@ void sv_task_drop(struct sv_tracer *t, struct sv_task *task)
 {
 	struct sv_task *waiting = NULL;
 
+	sv_hash_forget(task);
 	sv_task_state_set(t, task, SV_TASK_LEAVING);
 	pthread_mutex_lock(&t->lock);
 	unlink_task(t, task);

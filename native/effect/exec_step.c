@@ -167,24 +167,43 @@ static void syscall_stop(struct sv_tracer *t, struct sv_task *task)
 	}
 }
 
-static void ran(struct sv_tracer *t, struct sv_task *task)
+/* At the exec stop, with all that was looked at as it should be, or why not. */
+static void runs(struct sv_tracer *t, struct sv_task *task, const char *why,
+		 const struct sv_exec_seen *seen)
 {
 	struct sv_exec_result r = { .outcome = SV_EXEC_RAN, .tgid = task->tgid };
+
+	if (!why && task->moved && sv_rewrite_unmask(task) < 0)
+		why = "the signals of a task could not be put back";
+	if (why) {
+		end(t, task, why, seen);
+		return;
+	}
+	r.argv = (struct sv_str){ seen->argv, seen->n };
+	t->ops->done(t->ctx, &task->plan, &r);
+	ptrace(PTRACE_DETACH, task->tgid, 0, 0);
+	sv_task_drop(t, task);
+}
+
+void sv_step_hashed(struct sv_tracer *t, const struct sv_hashing *h)
+{
+	if (h->task && h->task->state == SV_TASK_HASHING)
+		runs(t, h->task, h->why[0] ? h->why : NULL, &h->seen);
+}
+
+static void ran(struct sv_tracer *t, struct sv_task *task)
+{
 	struct sv_exec_seen seen = { .n = 0 };
 	const char *why = "a program was about to run that nobody let go";
 
 	if (task->state == SV_TASK_RUNNING)
 		why = sv_exec_verify(&task->plan, task->tgid, t->ops, t->ctx, &seen);
-	if (!why && task->moved && sv_rewrite_unmask(task) < 0)
-		why = "the signals of a task could not be put back";
-	if (why) {
-		end(t, task, why, &seen);
-		return;
+	if (!why && task->plan.pinned) {
+		why = sv_hash_begin(t, task, &seen);
+		if (!why)
+			return;
 	}
-	r.argv = (struct sv_str){ seen.argv, seen.n };
-	t->ops->done(t->ctx, &task->plan, &r);
-	ptrace(PTRACE_DETACH, task->tgid, 0, 0);
-	sv_task_drop(t, task);
+	runs(t, task, why, &seen);
 }
 
 /* From now on the thread that called execve bears its process's number. */
@@ -210,7 +229,7 @@ static void ended(struct sv_tracer *t, struct sv_task *task)
 
 static void stopped(struct sv_tracer *t, struct sv_task *task, int event, int sig)
 {
-	if (task->state == SV_TASK_KILLED)
+	if (task->state == SV_TASK_KILLED || task->state == SV_TASK_HASHING)
 		return;		/* a stop from before the kill took effect */
 	if (event == PTRACE_EVENT_EXEC)
 		ran(t, task);

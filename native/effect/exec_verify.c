@@ -61,6 +61,32 @@ static const char *check_image(const struct sv_exec_plan *plan, pid_t tgid)
 	return NULL;
 }
 
+/* The kernel keeps writers from the file of a running program; some versions did
+ * not (Linux 6.11), and there its bytes could change behind the digest. */
+static bool writable(pid_t tgid)
+{
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", tgid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+const char *sv_exec_open_image(const struct sv_exec_plan *plan, pid_t tgid, int *fd)
+{
+	struct stat st;
+
+	*fd = open_proc(tgid, "exe");
+	if (*fd < 0 || fstat(*fd, &st) < 0)
+		return "the new program could not be read";
+	if (st.st_dev != plan->dev || st.st_ino != plan->ino)
+		return "another file than the one judged was about to run";
+	return writable(tgid) ? "this kernel lets the file of a running program be written to" : NULL;
+}
+
 /* The path string that the kernel used, as it told the new program. */
 static const char *read_execfn(pid_t tgid, char *buf, size_t cap, size_t *len)
 {

@@ -48,6 +48,11 @@ bool sv_side_cancelled(void)
 	return current && atomic_load(&current->cancelled);
 }
 
+const atomic_bool *sv_side_stop_flag(void)
+{
+	return current ? &current->cancelled : NULL;
+}
+
 /* An ADDFD that answers at once and is interrupted makes the call return 0, so
  * from here on no signal of ours may come; one that came already stays blocked. */
 bool sv_side_claim(void)

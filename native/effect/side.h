@@ -10,6 +10,8 @@
 
 #include "model.h"
 
+#include <stdatomic.h>
+
 struct sv_side;
 
 struct sv_side *sv_side_start(int listener, int proc_fd, struct sv_err *err);
@@ -18,6 +20,8 @@ struct sv_side *sv_side_start(int listener, int proc_fd, struct sv_err *err);
 int sv_side_run(struct sv_side *side, const struct sv_call *call, void (*fn)(void *), void *arg);
 /* For fn: was I interrupted because the call is over (gone or restarted)? */
 bool sv_side_cancelled(void);
+/* For fn: the same, to be looked at by others; NULL outside of a job. */
+const atomic_bool *sv_side_stop_flag(void);
 /* For fn, before it answers its call: false when nobody waits any more. No
  * signal disturbs it from here on. */
 bool sv_side_claim(void);

@@ -9,6 +9,8 @@
 #include "effect/exec.h"
 #include "effect/rewrite.h"
 
+struct sv_hashing;
+
 enum sv_task_state {
 	SV_TASK_QUEUED,		/* another thread of the process is in an exec */
 	SV_TASK_RUNNING,	/* let go: the exec stop or a failure comes next */
@@ -17,6 +19,7 @@ enum sv_task_state {
 	SV_TASK_MAPPING,	/* inside the injected mmap */
 	SV_TASK_RETURNING,	/* rewritten: its notification comes next */
 	SV_TASK_REWRITTEN,	/* inside the rewritten call (SV_PLAN_REWRITE) */
+	SV_TASK_HASHING,	/* at its exec stop: the image is being read */
 	SV_TASK_KILLED
 };
 
@@ -36,6 +39,7 @@ struct sv_task {
 	int now_nr;		/* the call that was put in place */
 	uint64_t now_args[SV_ARGS];
 	struct sv_area area;
+	struct sv_hashing *hashing;
 };
 
 struct sv_exec_seen {
@@ -47,5 +51,7 @@ struct sv_exec_seen {
  * not. seen is filled as far as it could be read. */
 const char *sv_exec_verify(const struct sv_exec_plan *plan, pid_t tgid,
 			   const struct sv_tracer_ops *ops, void *ctx, struct sv_exec_seen *seen);
+/* The judged image of tgid, open for reading, while nobody can write to it. */
+const char *sv_exec_open_image(const struct sv_exec_plan *plan, pid_t tgid, int *fd);
 
 #endif

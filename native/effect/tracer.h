@@ -1,5 +1,6 @@
 /* tracer.h - the tracer's own state; private to exec.c (thread, inbox, public
- * calls), exec_start.c (how a call is taken) and exec_step.c (what its stops mean). */
+ * calls), exec_start.c (how a call is taken), exec_step.c (what its stops mean) and
+ * exec_hash.c (the digest of a program). */
 #ifndef SV_EFFECT_TRACER_H
 #define SV_EFFECT_TRACER_H
 
@@ -24,7 +25,25 @@ struct sv_tracer {
 	struct sv_task *tasks;
 	struct sv_task *ready;	/* waited for another exec of their process; tracer thread */
 	struct sv_areas areas;
+	struct sv_hashing *hashed;	/* finished ones; guarded by the lock, as is hashers */
+	int hashers;
+	pthread_cond_t idle;		/* a hasher ended */
+	atomic_bool hash_stop;
 };
+
+/* A program being read on a thread of its own. */
+struct sv_hashing {
+	struct sv_hashing *next;
+	struct sv_tracer *t;
+	struct sv_task *task;	/* tracer thread only; NULL = it died meanwhile */
+	int fd;
+	uint8_t want[32];
+	char why[256];		/* when finished: empty = the right bytes */
+	struct sv_exec_seen seen;
+};
+
+/* exec.c: wakes the tracer thread. Any thread. */
+void sv_tracer_ring(struct sv_tracer *t);
 
 /* exec_start.c: all on the tracer thread. */
 int sv_task_answer(struct sv_tracer *t, uint64_t id, int error, uint32_t flags);
@@ -42,6 +61,16 @@ void sv_step_called(struct sv_tracer *t, struct sv_task *task);
 
 /* exec_step.c: all on the tracer thread. */
 void sv_step_status(struct sv_tracer *t, pid_t pid, int status);
+void sv_step_hashed(struct sv_tracer *t, const struct sv_hashing *h);
 void sv_step_stop(struct sv_tracer *t);
+
+/* exec_hash.c: all on the tracer thread. NULL, or why it cannot be read. */
+const char *sv_hash_begin(struct sv_tracer *t, struct sv_task *task, const struct sv_exec_seen *seen);
+/* A finished one, the caller's to free, or NULL. */
+struct sv_hashing *sv_hash_next(struct sv_tracer *t);
+/* The task goes; what is being read for it is read for nothing. */
+void sv_hash_forget(struct sv_task *task);
+/* Waits for all of them. */
+void sv_hash_end(struct sv_tracer *t);
 
 #endif

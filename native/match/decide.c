@@ -42,6 +42,11 @@ static void fill(const struct sv_question *q, const struct sv_judged *j, struct 
 	if (!win || (open && key < default_key))
 		return;
 	r = &q->p->rules[win->rule];
+	out->pin = j->pin ? (int)(j->pin - q->p->rules) + 1 : 0;
+	if (j->clash && r->action == SV_ALLOW) {
+		out->rule = out->pin - 1;
+		return;
+	}
 	out->action = r->action;
 	out->rule = (int)win->rule;
 	out->err = r->err;
@@ -106,6 +111,15 @@ bool sv_match_needs_argv(const struct sv_policy *p, struct sv_str path, struct s
 	return false;
 }
 
+/* Whether bytes that may not run under the first name may under the second. */
+static bool pin_lost(const struct sv_policy *p, const struct sv_judged *from,
+		     const struct sv_judged *to)
+{
+	if (!from->pin || sv_judged_action(p, to, __builtin_ctz(SV_OP_EXEC)) != SV_ALLOW)
+		return false;
+	return !to->pin || memcmp(from->pin->digest, to->pin->digest, SV_BLOB_DIGEST) != 0;
+}
+
 bool sv_match_looser(const struct sv_policy *p, struct sv_str from, struct sv_str to)
 {
 	struct sv_question q = { .p = p, .path = from, .ops = SV_OPS_ALL };
@@ -119,7 +133,7 @@ bool sv_match_looser(const struct sv_policy *p, struct sv_str from, struct sv_st
 	for (int bit = 0; bit < SV_OPS; bit++)
 		if (sv_judged_action(p, &b, bit) < sv_judged_action(p, &a, bit))
 			return true;
-	return false;
+	return pin_lost(p, &a, &b);
 }
 
 static bool holds(const uint32_t *list, int n, uint32_t node)
@@ -153,7 +167,7 @@ static void keep_stays(const struct sv_policy *p, struct sv_walk *w)
 }
 
 /* The best entries of one side's hits, leaving out rules with exceptions or argv
- * patterns; false when such a rule, or an exception, stands on this side only. */
+ * patterns or digests; false when such a rule, or an exception, stands on this side only. */
 static bool plain_best(const struct sv_policy *p, const struct sv_walk *w,
 		       const struct sv_walk *other, const struct sv_entry *best[SV_OPS])
 {
@@ -166,7 +180,7 @@ static bool plain_best(const struct sv_policy *p, const struct sv_walk *w,
 			return false;
 		for (uint32_t m = 0; m < e.nmatch; m++) {
 			const struct sv_rule *r = &p->rules[e.p[m].rule];
-			bool plain = !r->has_except && !r->has_argv;
+			bool plain = !r->has_except && !r->has_argv && !r->digest;
 
 			if (!plain && !both)
 				return false;

@@ -103,8 +103,19 @@ static void tally(struct sv_judged *j, const struct sv_entry *e)
 	j->tally[at] = e;
 }
 
-static void take(struct sv_judged *j, const struct sv_entry *e, uint32_t ops)
+static void note_pin(struct sv_judged *j, const struct sv_rule *r)
 {
+	if (!j->pin)
+		j->pin = r;
+	else if (memcmp(j->pin->digest, r->digest, SV_BLOB_DIGEST) != 0)
+		j->clash = true;
+}
+
+static void take(struct sv_judged *j, const struct sv_rule *rules, const struct sv_entry *e,
+		 uint32_t ops)
+{
+	if (rules[e->rule].digest)
+		note_pin(j, &rules[e->rule]);
 	for (; ops; ops &= ops - 1) {
 		int bit = __builtin_ctz(ops);
 
@@ -121,14 +132,16 @@ static void judge_node(const struct sv_question *q, const struct sv_walk *w, uin
 	uint32_t done = 0;
 
 	for (uint32_t i = 0; i < list.nmatch; i++) {
-		uint32_t ops = q->p->rules[list.p[i].rule].ops & q->ops;
+		const struct sv_rule *r = &q->p->rules[list.p[i].rule];
+		uint32_t ops = r->ops & q->ops;
 
-		if (i >= SV_SCAN && done == q->ops)
+		/* Of those that say which bytes a program has, every one counts. */
+		if (i >= SV_SCAN && done == q->ops && !r->digest)
 			return;
 		if (!ops || !applies(q, w, list.p[i].rule))
 			continue;
 		done |= ops;
-		take(out, &list.p[i], ops);
+		take(out, q->p->rules, &list.p[i], ops);
 	}
 }
 
@@ -140,13 +153,15 @@ static void judge_names(const struct sv_question *q, const struct sv_walk *w, st
 
 	for (uint32_t i = 0; i < count; i++)
 		if (applies(q, w, n[i].entry.rule))
-			take(out, &n[i].entry, SV_OP_EXEC);
+			take(out, q->p->rules, &n[i].entry, SV_OP_EXEC);
 }
 
 bool sv_judge(const struct sv_question *q, struct sv_walk *w, struct sv_judged *out)
 {
 	memset(out->best, 0, sizeof(out->best));
 	out->n = 0;
+	out->pin = NULL;
+	out->clash = false;
 	if (!sv_trie_walk(q->p->trie, q->path, w))
 		return false;
 	for (int i = 0; i < w->nhits; i++)
@@ -161,5 +176,7 @@ bool sv_judge(const struct sv_question *q, struct sv_walk *w, struct sv_judged *
 
 enum sv_action sv_judged_action(const struct sv_policy *p, const struct sv_judged *j, int bit)
 {
-	return j->best[bit] ? p->rules[j->best[bit]->rule].action : SV_DENY;
+	if (!j->best[bit] || (1u << bit == SV_OP_EXEC && j->clash))
+		return SV_DENY;
+	return p->rules[j->best[bit]->rule].action;
 }

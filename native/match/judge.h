@@ -23,6 +23,8 @@ struct sv_question {
 
 struct sv_judged {
 	const struct sv_entry *best[SV_OPS];	/* by bit number; NULL = default */
+	const struct sv_rule *pin;	/* a rule that says which bytes the program has */
+	bool clash;			/* another one says other bytes */
 	int n;
 	const struct sv_entry *tally[SV_TALLY];	/* one per rule, strictest first */
 };

@@ -76,12 +76,27 @@ static bool read_texts(struct sv_load *l, struct sv_rule *r)
 	return sv_mp_str(&l->r, SV_BLOB_SAY, &r->say) && sv_mp_str(&l->r, SV_BLOB_SRC, &r->src);
 }
 
+/* An allow that names bytes stands for "these or none". */
+static int read_digest(struct sv_load *l, struct sv_rule *r)
+{
+	struct sv_str digest;
+
+	if (sv_mp_nil(&l->r))
+		return 0;
+	if (r->kind != SV_RULE_EXEC || r->action != SV_ALLOW ||
+	    !sv_mp_bin(&l->r, SV_BLOB_DIGEST, &digest) || digest.n != SV_BLOB_DIGEST)
+		return sv_load_damaged(l, "a digest");
+	r->digest = digest.p;
+	return 0;
+}
+
 static int read_rule(struct sv_load *l, struct sv_rule *r)
 {
 	uint64_t kind, action, ops, code, dest;
 	size_t n;
+	int rc;
 
-	if (!sv_mp_array(&l->r, 9, &n) || n != 9)
+	if (!sv_mp_array(&l->r, 10, &n) || n != 10)
 		return sv_load_damaged(l, "a rule");
 	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_EXEC, &kind) ||
 	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, 0xff, &ops) ||
@@ -95,7 +110,8 @@ static int read_rule(struct sv_load *l, struct sv_rule *r)
 	r->dest_kind = (enum sv_dest_kind)dest;
 	if (!fits(r))
 		return sv_load_damaged(l, "a rule that cannot be");
-	return read_dest(l, r);
+	rc = read_dest(l, r);
+	return rc ? rc : read_digest(l, r);
 }
 
 static int by_id(const void *va, const void *vb)

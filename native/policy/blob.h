@@ -18,6 +18,7 @@ enum {
 	SV_BLOB_ID = 128,
 	SV_BLOB_SAY = 1024,
 	SV_BLOB_SRC = 512,
+	SV_BLOB_DIGEST = 32,
 	SV_BLOB_FILTER = 4096,	/* instructions of 8 bytes */
 	SV_BLOB_TMP = 0x01	/* first byte of what lies in the private folder */
 };
@@ -42,6 +43,7 @@ struct sv_rule {
 	struct sv_str dest;		/* FILE, TREE: absolute path */
 	const struct sv_str *argv;	/* with has_argv: the patterns */
 	int argc;
+	const uint8_t *digest;		/* EXEC, allow: SHA-256 that the program must have; NULL = any */
 	struct sv_str id;
 	struct sv_str say;		/* a sentence for whoever was refused, or empty */
 	struct sv_str src;		/* "file.yaml:31" */

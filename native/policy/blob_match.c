@@ -23,7 +23,9 @@ static struct sv_entry entry_of(const struct sv_load *l, const struct sv_rule *r
 {
 	struct sv_entry e = { 0, (uint32_t)(r - l->p->rules), 0, 0 };
 
-	e.key = (uint64_t)r->action << 62 | (uint64_t)literal << 32 | (UINT32_MAX - r->rank);
+	/* An allow that names bytes is stricter than one that does not. */
+	e.key = (uint64_t)r->action << 62 | (uint64_t)(r->digest != NULL) << 61 |
+		(uint64_t)literal << 32 | (UINT32_MAX - r->rank);
 	return e;
 }
 
@@ -118,6 +120,8 @@ static int read_argv(struct sv_load *l)
 	r->append = append != 0;
 	if (sv_mp_nil(&l->r))
 		return 0;
+	if (r->digest)
+		return sv_load_damaged(l, "a digest for some arguments only");
 	rc = sv_load_words(l, &words, &r->argc);
 	r->argv = words;
 	if (!rc && !sv_argv_check(r->argv, r->argc))

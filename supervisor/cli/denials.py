@@ -127,13 +127,12 @@ class Denials:
         first = f"supervise: {paint('red', verb)} {self._what(event)}{result}  {_who(event)}\n"
         rule = self._rule(event.rule)
         if event.kind == FAULT:
-            # no rule decided this, so nothing that a rule could change is named
-            return f"{first}  why   {escape(event.detail)}\n"
-        if rule is None:
-            why = "default: nothing allows it"
-        else:
-            why = f"{escape(rule.id.encode())} ({escape(rule.src.encode())})"
-            why += f": {escape(rule.say.encode())}" if rule.say else ""
+            # what a rule could change is not named: what is told here is no path's fault
+            told = f"{first}  why   {escape(event.detail)}\n"
+            if rule is not None and event.action == DENY:
+                told += f"  rule  {_named(rule)}\n"
+            return told
+        why = "default: nothing allows it" if rule is None else _named(rule)
         hint = ""
         # What has no path cannot be asked about; what protects us is not only in the policies.
         if event.path.startswith(b"/") and not (rule and rule.src == "built-in"):
@@ -187,6 +186,11 @@ def _verb(event: Event) -> str:
     if effect == "kill":
         return "killed"
     return "would deny" if effect in _PASSED else "denied"
+
+
+def _named(rule: RuleInfo) -> str:
+    said = f": {escape(rule.say.encode())}" if rule.say else ""
+    return f"{escape(rule.id.encode())} ({escape(rule.src.encode())}){said}"
 
 
 def _who(event: Event) -> str:

@@ -266,6 +266,7 @@ def _explanation(answer: Explanation) -> dict[str, object]:
         "losers": shown[len(rules) :],
         "mechanism": answer.mechanism,
         "change": answer.change,
+        "why": answer.why,
         "observe": answer.observe,
     }
 
@@ -285,6 +286,8 @@ def _sentences(answer: Explanation) -> str:
         lines.append(f"  rule       {rule.id} ({rule.src}){say}")
         if rule.text:
             lines.append(f"             {rule.text}")
+    if answer.why:
+        lines.append(f"  bytes      {answer.why}")
     lines += [f"  outvoted   {rule.action} {rule.id} ({rule.src})" for rule in answer.losers]
     lines += [f"  mechanism  {answer.mechanism}", f"  change     {answer.change}"]
     return visible("\n".join(lines)) + "\n"
@@ -328,6 +331,7 @@ def _exec_rule(rule: schema.ExecRule) -> dict[str, object]:
         "action": ACTION_NAMES[rule.action],
         "programs": [_shown(word) for word in (*rule.names, *rule.patterns)],
         "argv": None if argv is None else [escape(word) for word in argv],
+        "sha256": rule.digest.hex(),
         "to": [_shown(word) for word in rule.dest],
         "say": rule.say,
         "src": str(rule.source),
@@ -351,6 +355,8 @@ def _merged_text(built: Built) -> str:
                 words, name = (*rule.names, *rule.patterns), ACTION_NAMES[rule.action]
             lines.append(f"    {name}:")
             lines += [f"      - {_shown(word)}" for word in words]
+            if isinstance(rule, schema.ExecRule) and rule.digest:
+                lines.append(f"    sha256: {rule.digest.hex()}")
     return visible("\n".join(lines)) + "\n"
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from supervisor.policy.compile import Compiled
 
 MAGIC = "SVB"
-VERSION = 1
+VERSION = 2
 MAX_BLOB = 64 << 20
 _PARTS = 10
 MAX_RULES, MAX_PATHS = 200_000, 1_000_000
@@ -74,7 +74,7 @@ def encode(compiled: Compiled) -> bytes:
     if len(compiled.rules) > MAX_RULES or len(compiled.paths) > MAX_PATHS:
         raise ValueError(f"more than {MAX_RULES} rules or {MAX_PATHS} patterns")
     rules = [
-        (r.id, r.kind, r.action, r.ops, r.err, r.say, r.src, r.dest_kind, r.dest)
+        (r.id, r.kind, r.action, r.ops, r.err, r.say, r.src, r.dest_kind, r.dest, r.digest)
         for r in compiled.rules
     ]
     blob: bytes = msgpack.packb(
@@ -114,7 +114,7 @@ def read_rules(blob: bytes) -> tuple[RuleInfo, ...]:
     """
     return tuple(
         RuleInfo(ident, action, ops, err, say, src)
-        for ident, _, action, ops, err, say, src, _, _ in _unpack(blob)[5]
+        for ident, _, action, ops, err, say, src, *_ in _unpack(blob)[5]
     )
 
 

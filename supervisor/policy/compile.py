@@ -51,6 +51,7 @@ class Rule:
     src: str
     dest_kind: int
     dest: bytes | tuple[bytes, ...] | None
+    digest: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +203,7 @@ class _Parts:
                 _src(rule),
                 kind,
                 rule.dest or None,
+                rule.digest or None,
             )
         )
         self.paths.extend((index, MATCH, pattern) for pattern in rule.patterns)

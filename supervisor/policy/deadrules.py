@@ -49,6 +49,7 @@ def report(policy: Policy, reach: Mapping[str, frozenset[str]], fail_at: FailAt)
         fail_at: Notes a problem: source, message, suggestion, notes.
     """
     _report_ties(policy, fail_at)
+    _report_clashes(policy, fail_at)
     index = _Index(policy)
     for rule in _rules(policy):
         covers = index.covers_of(rule, reach.get(rule.source.file, frozenset()))
@@ -297,6 +298,21 @@ def _report_exec_ties(policy: Policy, fail_at: FailAt) -> None:
             what = _same_program(one, two)
             if what and _same_arguments(one.argv_patterns, two.argv_patterns):
                 _fail_tie(two, one, what, fail_at)
+
+
+def _report_clashes(policy: Policy, fail_at: FailAt) -> None:
+    """Report programs that two rules want to have different bytes: they could never run."""
+    pinned = [rule for rule in policy.execs if rule.digest]
+    for i, one in enumerate(pinned):
+        for two in pinned[i + 1 :]:
+            what = _same_program(one, two) if one.digest != two.digest else ""
+            if what:
+                fail_at(
+                    two.source,
+                    f"rules '{one.id}' and '{two.id}' want {what} to have different bytes",
+                    "",
+                    (f"the other sha256 is here: {one.source}",),
+                )
 
 
 def _same_program(one: ExecRule, two: ExecRule) -> str:

@@ -37,7 +37,8 @@ def obstacle(policy: Policy, floor: Iterable[bytes], protected: Iterable[bytes])
     if policy.observe:
         return ""
     for entry in policy.execs:
-        if entry.action != schema.ALLOW or entry.names or entry.argv_patterns is not None:
+        bare = entry.action == schema.ALLOW and not entry.names and not entry.digest
+        if not bare or entry.argv_patterns is not None:
             return f"rule {entry.id} ({entry.source})"
     whole = set(_whole(policy))
     for folder in floor:

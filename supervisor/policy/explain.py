@@ -6,14 +6,15 @@ matched here.
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from supervisor.policy import patterns, schema
+from supervisor.policy import patterns, pins, schema
 from supervisor.policy.schema import ACTION_NAMES, ALLOW, DENY, EXEC, STEER, Policy
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Explanation:
         mechanism: "broker", "exec stop", "refused" or, in observe mode, "recorded only".
         change: The smallest change that would turn the decision.
         observe: Whether the policy only records what its rules refuse.
+        why: What the bytes of a program have to do with it, or "".
     """
 
     path: bytes
@@ -81,6 +83,7 @@ class Explanation:
     mechanism: str
     change: str
     observe: bool
+    why: str = ""
 
     @property
     def by_default(self) -> bool:
@@ -117,7 +120,7 @@ def explain(
     verdict = decide(asked, path, name, argv)
     texts = {i: _text(policy, compiled.rules[i]) for i in {verdict.rule, *verdict.rules} if i >= 0}
     losers = tuple(texts[i] for i in verdict.rules if i != verdict.rule)
-    return Explanation(
+    answer = Explanation(
         path=path,
         op=op,
         decision=ACTION_NAMES[verdict.action],
@@ -127,6 +130,31 @@ def explain(
         mechanism=_mechanism(verdict.action, asked, observe=policy.observe),
         change=_change(compiled, verdict, [decide(b, path, name, argv) for b in bits], path, op),
         observe=policy.observe,
+    )
+    pinned = [i for i in verdict.rules if compiled.rules[i].digest] if asked & EXEC else []
+    if not pinned or verdict.action != ALLOW:
+        return answer
+    return _with_bytes(answer, compiled.rules[pinned[0]], texts[pinned[0]])
+
+
+def _with_bytes(answer: Explanation, rule: BlobRule, text: RuleText) -> Explanation:
+    """Add what a rule says of the program's bytes to what the rules say of its path."""
+    seen = pins.look(answer.path, rule.digest or b"")
+    if seen.good:
+        return replace(answer, why=seen.why)
+    change = f"take the program out of rule '{rule.id}' ({rule.src})"
+    if seen.found:
+        change = f"put sha256: {seen.found} into rule '{rule.id}' ({rule.src})"
+    others = [answer.winner, *answer.losers] if answer.winner else answer.losers
+    return replace(
+        answer,
+        decision=ACTION_NAMES[DENY],
+        err=errno.EACCES,
+        winner=text,
+        losers=tuple(other for other in others if other != text),
+        mechanism=_mechanism(DENY, EXEC, observe=answer.observe),
+        change=change,
+        why=seen.why,
     )
 
 

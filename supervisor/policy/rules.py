@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from supervisor.policy.fields import Keys, Reader
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def file_rules(reader: Reader, node: Node) -> tuple[FileRule, ...]:
@@ -204,6 +205,23 @@ def _file_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> FileRu
     )
 
 
+def _digest(reader: Reader, keys: Keys, common: _Common) -> bytes:
+    """Return what ``sha256`` says, or b""."""
+    if "sha256" not in keys:
+        return b""
+    key, node = keys["sha256"]
+    if common.action != schema.ALLOW:
+        reader.fail(key, "'sha256' goes with 'allow' only: other bytes than these are denied")
+    elif "argv" in keys:
+        reader.fail(key, "'sha256' is about the program, whatever its arguments: not with 'argv'")
+    # Not held against the rules of text: a digest may look like a number.
+    elif not isinstance(node, Scalar) or not _SHA256.fullmatch(node.value):
+        reader.fail(node, "a sha256 has 64 hex digits, as sha256sum prints them")
+    else:
+        return bytes.fromhex(node.value)
+    return b""
+
+
 def _exec_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> ExecRule | None:
     common = _common(reader, item, keys, default_id)
     argv = reader.texts(keys["argv"][1], "'argv'") if "argv" in keys else None
@@ -225,6 +243,7 @@ def _exec_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> ExecRu
         append = reader.word(keys["args"][1], "args", ("append",)) == "append"
         if common.action != schema.STEER:
             reader.fail(keys["args"][0], "'args' goes with 'steer' only")
+    digest = _digest(reader, keys, common)
     if not programs:
         return None
     return ExecRule(
@@ -238,4 +257,5 @@ def _exec_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> ExecRu
         say=common.say,
         source=reader.source(item),
         named=common.named,
+        digest=digest,
     )

@@ -48,8 +48,8 @@ TOP_KEYS = ("version", "name", "extends", "mode", "vars", "files", "exec", "env"
 TOP_LATER = ("network", "signals", "limits", "approvals")
 FILE_KEYS = ("id", *ACTIONS, "paths", "except", "to", "as", "say")
 FILE_LATER = ("timeout",)
-EXEC_KEYS = ("id", *ACTIONS, "argv", "to", "args", "as", "say")
-EXEC_LATER = ("sha256", "timeout")
+EXEC_KEYS = ("id", *ACTIONS, "argv", "sha256", "to", "args", "as", "say")
+EXEC_LATER = ("timeout",)
 ENV_KEYS = ("keep", "drop", "set")
 AUDIT_KEYS = ("record",)
 LATER = "is not supported by this version"
@@ -140,6 +140,7 @@ class ExecRule:
         say: A sentence for whoever was refused, or "".
         source: Where the rule stands.
         named: Whether the file gave the id.
+        digest: SHA-256 that the programs must have, or b"" for any.
         names: The bare names as bytes.
         patterns: The path patterns as bytes.
         argv_patterns: ``argv`` as bytes.
@@ -156,6 +157,7 @@ class ExecRule:
     say: str
     source: Source
     named: bool = True
+    digest: bytes = b""
     names: tuple[bytes, ...] = ()
     patterns: tuple[bytes, ...] = ()
     argv_patterns: tuple[bytes, ...] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,8 @@ class Targets:
     def exec_rule(self, rule: ExecRule) -> ExecRule | None:
         """Return the rule with its bytes, or None when a problem was noted."""
         programs = _all(map(self._program, rule.programs))
+        if rule.digest and programs is not None:
+            self._check_no_link(rule, programs)
         argv = None if rule.argv is None else _all(map(self._argument, rule.argv))
         dest = _all(self._word(text, first=i == 0) for i, text in enumerate(rule.to))
         if programs is None or dest is None or (argv is None and rule.argv is not None):
@@ -64,6 +67,20 @@ class Targets:
             argv_patterns=argv,
             dest=dest,
         )
+
+    def _check_no_link(self, rule: ExecRule, programs: tuple[bytes, ...]) -> None:
+        """A digest for a link's name would hold for nothing: refuse it while we can see."""
+        for text, raw in zip(rule.programs, programs, strict=True):
+            path = patterns.unescape(raw)
+            if _is_bare(raw) or path is None or path[:1] != b"/":
+                continue
+            true = os.path.realpath(path)
+            if true != path:
+                self._fail(
+                    text,
+                    f"{quote(text.value)} is a link: rules are about true paths, "
+                    f"here {quote(os.fsdecode(true))}",
+                )
 
     def _program(self, text: Text) -> bytes | None:
         raw = self._variables.expand(text, glob=True)

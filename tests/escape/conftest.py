@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -110,7 +111,8 @@ def tree(tmp_path: Path, programs: Path) -> Iterator[Tree]:
     (root / "readonly/file").write_text("A\n")
     shutil.copytree(programs, root / "bin")
     policy = tmp_path / "policy.yaml"
-    policy.write_text(POLICY)
+    digest = hashlib.sha256((root / "bin/forbidder").read_bytes()).hexdigest()
+    policy.write_text(f'{POLICY}  - {{id: pinned, allow: pinned, sha256: "{digest}"}}\n')
     yield Tree(root, policy)
     shutil.rmtree(root, ignore_errors=True)
 

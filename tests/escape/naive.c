@@ -226,6 +226,27 @@ static bool judge_script(struct ask *a)
 	return !ok || !below(line + 2, a->forbidden);
 }
 
+/* A program by its bytes, which must not be those of the forbidden file. */
+static bool judge_bytes(struct ask *a)
+{
+	char path[PATH_MAX], one[4096], two[4096];
+	FILE *f, *g;
+	bool differ = false;
+	size_t n;
+
+	if (!ask_path(a, a->call->path, path))
+		return false;
+	f = fopen(path, "re");
+	g = fopen(a->forbidden, "re");
+	while (f && g && !differ && (n = fread(one, 1, sizeof(one), f)) > 0)
+		differ = fread(two, 1, sizeof(two), g) != n || memcmp(one, two, n) != 0;
+	if (f)
+		fclose(f);
+	if (g)
+		fclose(g);
+	return differ;
+}
+
 #ifdef SYS_open
 #define OLD_OPEN { SYS_open, NONE, 0, NONE, NONE },
 #define OLD_CHANGE                                                                                 \
@@ -260,6 +281,7 @@ static const struct mode modes[] = {
 	{ "exec", judge_string, { { SYS_execve, NONE, 0, NONE, NONE } } },
 	{ "resolve-exec", judge_resolved, { { SYS_execve, NONE, 0, NONE, NONE } } },
 	{ "script", judge_script, { { SYS_execve, NONE, 0, NONE, NONE } } },
+	{ "bytes", judge_bytes, { { SYS_execve, NONE, 0, NONE, NONE } } },
 	{ "argv", judge_argv, { { SYS_execve, NONE, 0, NONE, NONE } } },
 };
 

@@ -96,6 +96,13 @@ RACES = (
         )
         for kind, naive in (("link", "resolve-exec"), ("script", "script"))
     ),
+    Race(
+        "exec-bytes",
+        "flip_bytes {t}/bin/forbidder {t}/bin/forbidden {t}/area_a",
+        "bytes",
+        "{t}/bin/forbidden",
+        share=1 / 40,
+    ),
     Race("exec-argv", "flip_argv bud bad {t}/bin/tool bytes", "argv", "bad", share=1 / 40),
     Race("exec-argv-ptr", "flip_argv bud bad {t}/bin/tool ptr", "argv", "bad", share=1 / 40),
 )

@@ -49,13 +49,14 @@ static inline struct sv_str make_str(const char *text)
 	return s;
 }
 
-/* to: NULL, a path, or the program of an exec steer. Returns the rule's index. */
-static inline int make_rule(struct make *m, const char *id, int kind, int action, uint32_t ops,
-			    int code, int dest_kind, const char *to)
+/* to: NULL, a path, or the program of an exec steer; digest: NULL, or text that stands
+ * for one, 32 bytes where it is to be loaded. Returns the rule's index. */
+static inline int make_pinned(struct make *m, const char *id, int kind, int action, uint32_t ops,
+			      int code, int dest_kind, const char *to, const char *digest)
 {
 	struct sv_mw w = part_begin(&m->rules, 8192);
 
-	sv_mw_array(&w, 9);
+	sv_mw_array(&w, 10);
 	sv_mw_str(&w, make_str(id));
 	sv_mw_int(&w, kind);
 	sv_mw_int(&w, action);
@@ -70,8 +71,24 @@ static inline int make_rule(struct make *m, const char *id, int kind, int action
 		sv_mw_nil(&w);
 	else
 		sv_mw_bin(&w, make_str(to));
+	if (digest)
+		sv_mw_bin(&w, make_str(digest));
+	else
+		sv_mw_nil(&w);
 	part_end(&m->rules, &w);
 	return (int)m->rules.count - 1;
+}
+
+static inline int make_rule(struct make *m, const char *id, int kind, int action, uint32_t ops,
+			    int code, int dest_kind, const char *to)
+{
+	return make_pinned(m, id, kind, action, ops, code, dest_kind, to, NULL);
+}
+
+/* An allow of the exec section for these bytes only. */
+static inline int make_pin(struct make *m, const char *id, const char *digest)
+{
+	return make_pinned(m, id, SV_RULE_EXEC, SV_ALLOW, SV_OP_EXEC, 0, SV_DEST_NONE, NULL, digest);
 }
 
 static inline void make_path(struct make *m, int rule, int except, const char *pattern)

@@ -46,6 +46,9 @@ static uint8_t *full(size_t *len)
 	make_name(&m, r, "git");
 	make_path(&m, r, 0, "/usr/bin/git");
 	make_argv(&m, r, 0, "push **");
+	r = make_pin(&m, "pin", "0123456789abcdef0123456789abcdef");
+	make_name(&m, r, "py");
+	make_argv(&m, r, 0, NULL);
 	make_floor(&m, "/usr");
 	make_floor(&m, "\x01");
 	return make_done(&m, len);
@@ -68,7 +71,7 @@ static void test_full(void)
 	if (!p)
 		return;
 	CHECK(p->flags == SV_POLICY_TMP && p->record == SV_RECORD_CHANGES && p->filter.n == 16);
-	CHECK(p->nrules == 6 && p->nnames == 2 && p->nfloor == 2);
+	CHECK(p->nrules == 7 && p->nnames == 3 && p->nfloor == 2);
 	CHECK(is(p->rules[0].id, "work") && is(p->rules[0].src, "test.yaml:1"));
 	CHECK(p->rules[0].has_except && p->rules[0].err == EACCES && p->rules[1].err == ENOENT);
 	CHECK(p->rules[2].dest_kind == SV_DEST_TREE && is(p->rules[2].dest, "/tmp/s[1]/home"));
@@ -76,6 +79,8 @@ static void test_full(void)
 	CHECK(p->rules[4].append && !p->rules[4].has_argv && p->rules[4].dest_argc == 1);
 	CHECK(is(p->rules[4].dest_argv[0], "/work/fetch"));
 	CHECK(p->rules[5].has_argv && p->rules[5].argc == 2 && is(p->rules[5].argv[1], "**"));
+	CHECK(!p->rules[5].digest && p->rules[6].digest);
+	CHECK(!memcmp(p->rules[6].digest, "0123456789abcdef0123456789abcdef", 32));
 	CHECK(is(p->floor[0].path, "/usr") && is(p->floor[1].path, "/tmp/s[1]"));
 	sv_match_path(p, check_str("/tmp/s[1]/x"), SV_OP_READ, &m);
 	CHECK(m.action == SV_ALLOW && m.rule == 0);
@@ -153,6 +158,31 @@ static void test_refused_rules(void)
 	refuse_rule(SV_RULE_EXEC, SV_STEER, SV_OP_EXEC, 0, SV_DEST_ARGV, "");
 	make_rule(&m, "", SV_RULE_FILES, SV_ALLOW, 1, 0, SV_DEST_NONE, NULL);
 	CHECK(!load(&m, ""));
+}
+
+static void refuse_pin(int kind, int action, const char *digest)
+{
+	struct make m = { 0 };
+	uint32_t ops = kind == SV_RULE_EXEC ? SV_OP_EXEC : 1;
+
+	make_pinned(&m, "x", kind, action, ops, 0, SV_DEST_NONE, NULL, digest);
+	CHECK(!load(&m, "/t") && err.code == EINVAL);
+}
+
+static void test_refused_digests(void)
+{
+	static const char good[] = "0123456789abcdef0123456789abcdef";
+	struct make m = { 0 };
+	int r;
+
+	refuse_pin(SV_RULE_EXEC, SV_DENY, good);
+	refuse_pin(SV_RULE_FILES, SV_ALLOW, good);
+	refuse_pin(SV_RULE_EXEC, SV_ALLOW, good + 1);
+	refuse_pin(SV_RULE_EXEC, SV_ALLOW, "0123456789abcdef0123456789abcdef0");
+	refuse_pin(SV_RULE_EXEC, SV_ALLOW, "");
+	r = make_pin(&m, "x", good);
+	make_argv(&m, r, 0, "push");
+	CHECK(!load(&m, "/t") && err.code == EINVAL);
 }
 
 static void test_refused_matches(void)
@@ -364,6 +394,7 @@ int main(int argc, char **argv)
 	test_full();
 	test_tmp();
 	test_refused_rules();
+	test_refused_digests();
 	test_refused_matches();
 	test_limits();
 	test_truncated();

@@ -167,6 +167,64 @@ static void test_exec(void)
 	sv_policy_free(p);
 }
 
+static const char one[] = "0123456789abcdef0123456789abcdef";
+static const char two[] = "fedcba9876543210fedcba9876543210";
+
+static struct sv_match ask_exec(const struct sv_policy *p, const char *path, const char *name)
+{
+	struct sv_match m;
+
+	sv_match_exec(p, check_str(path), check_str(name), NULL, 0, false, &m);
+	return m;
+}
+
+/* A rule that says which bytes a program has counts, whatever else allows it. */
+static void test_pins(void)
+{
+	struct make m = { 0 };
+	struct sv_policy *p;
+	char id[8];
+	int r;
+
+	rule(&m, "all", SV_ALLOW, 0xff, "/b/**");			/* 0 */
+	make_path(&m, make_pin(&m, "a", one), 0, "/b/py*");		/* 1 */
+	make_name(&m, make_pin(&m, "b", two), "tool");			/* 2 */
+	make_path(&m, make_pin(&m, "c", two), 0, "/b/pyx");		/* 3 */
+	make_path(&m, make_pin(&m, "d", one), 0, "/b/py1");		/* 4 */
+	rule(&m, "no", SV_DENY, SV_OP_EXEC, "/b/pydeny");		/* 5 */
+	make_path(&m, make_pin(&m, "e", one), 0, "/b/sub/**");		/* 6 */
+	for (int i = 0; i < 40; i++) {	/* more than are looked at for the count */
+		snprintf(id, sizeof(id), "m%d", i);
+		r = make_pin(&m, id, i == 39 ? two : one);
+		make_path(&m, r, 0, "/b/many");
+	}
+	p = load(&m);
+	CHECK(p);
+	if (!p)
+		return;
+	CHECK(ask_exec(p, "/b/other", "other").pin == 0);
+	CHECK(ask_exec(p, "/b/py", "py").pin == 2 && ask_exec(p, "/b/py", "py").rule == 1);
+	CHECK(ask_exec(p, "/b/py", "py").action == SV_ALLOW);
+	CHECK(ask_exec(p, "/b/other", "x/tool").pin == 3 && ask_exec(p, "/b/tool", "x").pin == 3);
+	CHECK(ask_exec(p, "/b/py1", "py1").action == SV_ALLOW && ask_exec(p, "/b/py1", "py1").pin);
+	CHECK(ask_exec(p, "/b/pyx", "pyx").action == SV_DENY);	/* no bytes are both */
+	CHECK(ask_exec(p, "/b/py", "tool").action == SV_DENY);
+	CHECK(ask_exec(p, "/b/many", "many").action == SV_DENY);
+	CHECK(ask_exec(p, "/b/pydeny", "x").action == SV_DENY && ask_exec(p, "/b/pydeny", "x").rule == 5);
+	CHECK(ask(p, "/b/py", SV_OP_READ).pin == 0);
+	CHECK(sv_match_looser(p, check_str("/b/py"), check_str("/b/other")));
+	CHECK(sv_match_looser(p, check_str("/b/py"), check_str("/b/tool")));
+	CHECK(!sv_match_looser(p, check_str("/b/py"), check_str("/b/py1")));
+	CHECK(!sv_match_looser(p, check_str("/b/other"), check_str("/b/py")));
+	CHECK(!sv_match_looser(p, check_str("/b/py"), check_str("/b/pydeny")));
+	CHECK(!sv_match_looser(p, check_str("/b/py"), check_str("/b/pyx")));
+	CHECK(sv_match_looser(p, check_str("/b/pyx"), check_str("/b/py")));
+	CHECK(!sv_match_same_future(p, check_str("/b/sub/d"), check_str("/b/d")));
+	CHECK(!sv_match_same_future(p, check_str("/b/d"), check_str("/b/sub/d")));
+	CHECK(sv_match_same_future(p, check_str("/b/sub/d"), check_str("/b/sub/e")));
+	sv_policy_free(p);
+}
+
 static void test_subtrees(void)
 {
 	struct make m = { 0 };
@@ -395,6 +453,7 @@ int main(void)
 	test_strictest();
 	test_ties();
 	test_exec();
+	test_pins();
 	test_subtrees();
 	test_sv_decide();
 	test_random(1500, 50);

@@ -88,6 +88,13 @@ def test_where_debuggers_work_the_floor_is_exact(load: Load, seed: int) -> None:
             ),
             "rule e ",
         ),
+        (
+            (
+                'files:\n  - {id: work, allow: exec, paths: ["/a/**"]}\n'
+                f"exec:\n  - {{id: pin, allow: /a/git, sha256: {'a' * 64}}}\n"
+            ),
+            "rule pin ",
+        ),
     ],
 )
 def test_what_stands_in_the_way_is_named(load: Load, text: str, says: str) -> None:
