@@ -17,7 +17,7 @@
 
 /* cffi: begin */
 #define SV_ABI 1
-#define SV_BLOB_VERSION 2
+#define SV_BLOB_VERSION 3
 
 typedef struct sv_session sv_session;
 

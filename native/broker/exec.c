@@ -1,6 +1,7 @@
 /* exec.c - execve and execveat: pin the program, judge it, hand it to the
  * tracer, which lets the kernel go on and verifies what came of it. */
 #include "broker/digest.h"
+#include "broker/environ.h"
 #include "broker/image.h"
 
 #include "base/fd.h"
@@ -157,6 +158,21 @@ static int steer_argv(const struct sv_work *w, const struct sv_rule *rule, struc
 	return rc;
 }
 
+static int steer_env(const struct sv_work *w, struct sv_exec_plan *plan)
+{
+	struct sv_argvec env = { 0 };
+	int rc = sv_environ_build(w, &env);
+
+	if (rc == 0) {
+		plan->set_env = true;
+		plan->new_env = copy_bytes(env.bytes ? env.bytes : "", env.len);
+		plan->new_env_len = env.len;
+		rc = plan->new_env ? 0 : -ENOMEM;
+	}
+	sv_argvec_free(&env);
+	return rc;
+}
+
 static int pin_steered(struct sv_work *w, const struct sv_rule *rule, struct sv_image *image)
 {
 	struct sv_pathname name = { .dirfd = AT_FDCWD, .at = -1 };
@@ -200,6 +216,8 @@ static void steer(struct sv_work *w)
 		rc = steer_argv(w, rule, &argv);
 	if (rc == 0)
 		rc = fill_plan(w, plan, &image, &argv, true);
+	if (rc == 0 && w->sh->policy->env.rules)
+		rc = steer_env(w, plan);
 	if (rc == 0) {
 		plan->kind = SV_PLAN_STEER;
 		plan->new_path = copy_bytes((const char *)rule->dest_argv[0].p,
@@ -229,6 +247,13 @@ static void name_pin(const struct sv_work *w, struct sv_exec_plan *plan, int rul
 		plan->rule = rule;
 }
 
+/* Need nobody look at what starts? */
+static bool may_go_unseen(const struct sv_work *w, const struct sv_exec_plan *plan)
+{
+	return !plan->check_argv && !plan->pinned &&
+	       (w->sh->observe || w->sh->policy->flags & SV_POLICY_DEBUG);
+}
+
 static void verify(struct sv_work *w, struct sv_argvec *argv, bool known)
 {
 	struct sv_image image = { .fd = -1 };
@@ -251,9 +276,8 @@ static void verify(struct sv_work *w, struct sv_argvec *argv, bool known)
 	sv_image_free(&image);
 	if (rc == 0 && image.pin)
 		name_pin(w, plan, image.pin - 1);
-	if (plan)
-		plan->unwatched = !plan->check_argv && !plan->pinned &&
-				  (w->sh->observe || w->sh->policy->flags & SV_POLICY_DEBUG);
+	if (rc == 0)
+		plan->unwatched = may_go_unseen(w, plan);
 	if (rc == 0 && (plan->pinned || !(w->in.flags & EXECVE_CHECK)))
 		return hand_over(w, plan, w->in.flags & EXECVE_CHECK);
 	if (plan) {

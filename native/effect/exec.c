@@ -44,6 +44,7 @@ void sv_exec_plan_free(struct sv_exec_plan *plan)
 	free(plan->argv);
 	free(plan->new_path);
 	free(plan->new_argv);
+	free(plan->new_env);
 	free((struct sv_task *)plan);
 }
 

@@ -37,7 +37,7 @@ enum sv_exec_outcome {
 	SV_EXEC_AGAIN		/* interrupted: the task calls again and is judged again */
 };
 
-/* Byte vectors of strings (argv, head, new_argv): every string ends in a NUL,
+/* Byte vectors of strings (argv, head, new_argv, new_env): every string ends in a NUL,
  * the last one too, as in /proc/PID/cmdline. Pointers are malloc'ed and belong
  * to the plan; lengths of plain strings exclude the NUL, which must be there. */
 struct sv_exec_plan {
@@ -64,6 +64,9 @@ struct sv_exec_plan {
 	size_t new_path_len;
 	char *new_argv;
 	size_t new_argv_len;
+	bool set_env;		/* STEER: new_env and not the caller's environment */
+	char *new_env;
+	size_t new_env_len;
 	int new_nr;		/* REWRITE */
 	uint64_t new_args[SV_ARGS];
 	int pin_fd;		/* held until the outcome, then closed; -1 = none */

@@ -316,6 +316,25 @@ static const char *check_argv(const struct sv_exec_plan *plan, pid_t tgid,
 	return why;
 }
 
+/* Threads of the caller can write to the strings that were put for the kernel. */
+static const char *check_env(const struct sv_exec_plan *plan, pid_t tgid)
+{
+	size_t cap = plan->new_env_len + 1;
+	const char *why = NULL;
+	char *buf = malloc(cap);
+	ssize_t n;
+
+	if (!buf)
+		return "no memory to look at the environment";
+	n = slurp(tgid, "environ", buf, cap);
+	if (n != -EFBIG && n < 0)
+		why = "the environment could not be read";
+	else if ((size_t)n != plan->new_env_len || memcmp(buf, plan->new_env, (size_t)n) != 0)
+		why = "the environment was changed after it was made";
+	free(buf);
+	return why;
+}
+
 const char *sv_exec_verify(const struct sv_exec_plan *plan, pid_t tgid,
 			   const struct sv_tracer_ops *ops, void *ctx, struct sv_exec_seen *seen)
 {
@@ -327,6 +346,8 @@ const char *sv_exec_verify(const struct sv_exec_plan *plan, pid_t tgid,
 	why = check_image(plan, tgid);
 	if (!why)
 		why = check_execfn(plan, tgid);
+	if (!why && !argv_why && plan->set_env)
+		why = check_env(plan, tgid);
 	if (why || argv_why)
 		return why ? why : argv_why;
 	maps = malloc(MAPS_MAX);

@@ -1,4 +1,5 @@
-/* rewrite.c - one block of memory holds it all: pointers, path, strings. */
+/* rewrite.c - one block of memory holds it all: pointers, path, strings. The pointers
+ * are those of the arguments, a NULL, those of the environment where it is ours, a NULL. */
 #include "effect/rewrite.h"
 
 #include "base/fd.h"
@@ -190,51 +191,77 @@ static size_t count_strings(const char *v, size_t n)
 	return count;
 }
 
+/* Where the parts of the block begin. */
+struct layout {
+	size_t envp;
+	size_t path;
+	size_t argv;		/* the strings */
+	size_t env;
+	size_t end;
+};
+
+static struct layout lay_out(const struct sv_exec_plan *p)
+{
+	struct layout l;
+
+	l.envp = (count_strings(p->new_argv, p->new_argv_len) + 1) * sizeof(uint64_t);
+	l.path = l.envp;
+	if (p->set_env)
+		l.path += (count_strings(p->new_env, p->new_env_len) + 1) * sizeof(uint64_t);
+	l.argv = l.path + p->new_path_len + 1;
+	l.env = l.argv + p->new_argv_len;
+	l.end = l.env + (p->set_env ? p->new_env_len : 0);
+	return l;
+}
+
 static size_t image_size(const struct sv_exec_plan *p)
 {
-	return (count_strings(p->new_argv, p->new_argv_len) + 1) * sizeof(uint64_t) +
-	       p->new_path_len + 1 + p->new_argv_len;
+	return lay_out(p).end;
+}
+
+/* The strings at buf + at and, at buf + ptrs, where they will lie. */
+static void put_strings(uint8_t *buf, uint64_t addr, size_t ptrs, size_t at, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; ptrs += sizeof(uint64_t)) {
+		uint64_t where = addr + at + i;
+
+		memcpy(buf + ptrs, &where, sizeof(where));
+		i += strlen(s + i) + 1;
+	}
+	if (n)
+		memcpy(buf + at, s, n);
 }
 
 /* Pointers (they need the alignment), then the path, then the strings. */
-static uint8_t *image_build(const struct sv_exec_plan *p, uint64_t addr, size_t n)
+static uint8_t *image_build(const struct sv_exec_plan *p, uint64_t addr)
 {
-	size_t argc = count_strings(p->new_argv, p->new_argv_len);
-	size_t strings = (argc + 1) * sizeof(uint64_t) + p->new_path_len + 1;
-	uint8_t *buf = calloc(1, n);
-	uint64_t at = addr + strings;
-	const char *s = p->new_argv;
+	struct layout l = lay_out(p);
+	uint8_t *buf = calloc(1, l.end);
 
 	if (!buf)
 		return NULL;
-	for (size_t i = 0; i < argc; i++) {
-		size_t len = strlen(s) + 1;
-
-		memcpy(buf + i * sizeof(at), &at, sizeof(at));
-		at += len;
-		s += len;
-	}
-	memcpy(buf + (argc + 1) * sizeof(at), p->new_path, p->new_path_len);
-	if (p->new_argv_len)
-		memcpy(buf + strings, p->new_argv, p->new_argv_len);
+	put_strings(buf, addr, 0, l.argv, p->new_argv, p->new_argv_len);
+	if (p->set_env)
+		put_strings(buf, addr, l.envp, l.env, p->new_env, p->new_env_len);
+	memcpy(buf + l.path, p->new_path, p->new_path_len);
 	return buf;
 }
 
-/* The environment stays the caller's own; execveat becomes execve. */
+/* Without a policy for it the environment stays the caller's; execveat becomes execve. */
 static int steer_put(struct sv_task *task)
 {
 	const struct sv_exec_plan *p = &task->plan;
 	uint64_t addr = task->area.addr;
-	size_t n = image_size(p);
-	uint64_t ptrs = (count_strings(p->new_argv, p->new_argv_len) + 1) * sizeof(uint64_t);
-	uint64_t args[SV_ARGS] = { addr + ptrs, addr, 0, 0, 0, 0 };
-	uint8_t *buf = image_build(p, addr, n);
+	struct layout l = lay_out(p);
+	uint64_t args[SV_ARGS] = { addr + l.path, addr, addr + l.envp, 0, 0, 0 };
+	uint8_t *buf = image_build(p, addr);
 	int rc;
 
 	if (!buf)
 		return -ENOMEM;
-	args[2] = p->args[p->nr == SYS_execveat ? 3 : 2];
-	rc = sv_poke(p->tid, addr, buf, n);
+	if (!p->set_env)
+		args[2] = p->args[p->nr == SYS_execveat ? 3 : 2];
+	rc = sv_poke(p->tid, addr, buf, l.end);
 	free(buf);
 	if (rc == 0)
 		rc = sv_rewrite_regs(task, SYS_execve, args);
@@ -265,7 +292,8 @@ int sv_steer_place(struct sv_task *task, struct sv_areas *a)
 {
 	const struct sv_exec_plan *p = &task->plan;
 
-	if (p->new_argv_len && p->new_argv[p->new_argv_len - 1])
+	if ((p->new_argv_len && p->new_argv[p->new_argv_len - 1]) ||
+	    (p->new_env_len && p->new_env[p->new_env_len - 1]))
 		return -EINVAL;
 	if (!areas_take(a, image_size(p), &task->area))
 		return steer_map_own(task);

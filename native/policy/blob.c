@@ -15,7 +15,7 @@ static int read_header(struct sv_load *l)
 	struct sv_str magic;
 	size_t n;
 
-	if (!sv_mp_array(&l->r, 10, &n) || n != 10 || !sv_mp_str(&l->r, 3, &magic) ||
+	if (!sv_mp_array(&l->r, 11, &n) || n != 11 || !sv_mp_str(&l->r, 3, &magic) ||
 	    magic.n != 3 || memcmp(magic.p, "SVB", 3) != 0)
 		return sv_load_damaged(l, "no policy blob at all");
 	if (!sv_mp_uint(&l->r, UINT32_MAX, &version) || version != SV_BLOB_VERSION)
@@ -159,7 +159,8 @@ static int read_rules(struct sv_load *l)
 static int load_all(struct sv_load *l)
 {
 	int (*const parts[])(struct sv_load *) = { read_header, read_rules, sv_load_paths, sv_load_names,
-						sv_load_argvs, sv_load_floor };
+						sv_load_argvs, sv_load_floor,
+						sv_load_env };
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -222,6 +223,9 @@ void sv_policy_free(struct sv_policy *p)
 		free((void *)p->rules[i].dest_argv);
 		free((void *)p->rules[i].argv);
 	}
+	free((void *)p->env.keep.v);
+	free((void *)p->env.drop.v);
+	free((void *)p->env.set.v);
 	sv_load_free_kept(p->owned);
 	sv_trie_free(p->trie);
 	free(p->rules);

@@ -60,6 +60,18 @@ struct sv_floor {
 	uint32_t rights;	/* 1 = execute + read */
 };
 
+struct sv_words {
+	const struct sv_str *v;
+	int n;
+};
+
+struct sv_env {
+	bool rules;		/* else programs get what their callers say */
+	struct sv_words keep;	/* none: all */
+	struct sv_words drop;
+	struct sv_words set;	/* name, value, name, value */
+};
+
 struct sv_policy {
 	uint32_t flags;		/* enum sv_policy_flags */
 	enum sv_record record;
@@ -70,6 +82,7 @@ struct sv_policy {
 	uint32_t nfloor;
 	struct sv_name *names;	/* by name, then strictest first */
 	uint32_t nnames;
+	struct sv_env env;
 	struct sv_trie *trie;
 	uint8_t *blob;		/* our copy; most strings point into it */
 	void *owned;		/* strings with the private folder written out */

@@ -39,5 +39,7 @@ int sv_load_paths(struct sv_load *l);
 int sv_load_names(struct sv_load *l);
 int sv_load_argvs(struct sv_load *l);
 int sv_load_floor(struct sv_load *l);
+/* blob_env.c */
+int sv_load_env(struct sv_load *l);
 
 #endif

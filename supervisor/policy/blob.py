@@ -1,6 +1,6 @@
 """The compiled policy as bytes: msgpack, read by native/policy/blob.c.
 
-array(10): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor;
+array(11): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor, env;
 text is UTF-8 str, everything of the file system is bin.
 """
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from supervisor.policy.compile import Compiled
 
 MAGIC = "SVB"
-VERSION = 2
+VERSION = 3
 MAX_BLOB = 64 << 20
-_PARTS = 10
+_PARTS = 11
 MAX_RULES, MAX_PATHS = 200_000, 1_000_000
 
 
@@ -89,6 +89,7 @@ def encode(compiled: Compiled) -> bytes:
             compiled.names,
             compiled.argvs,
             compiled.floor,
+            compiled.env,
         ),
         use_bin_type=True,
     )

@@ -16,7 +16,7 @@ from supervisor.policy.variables import MARK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from supervisor.policy.schema import ExecRule, FileRule, Policy
+    from supervisor.policy.schema import EnvRule, ExecRule, FileRule, Policy
 
 FLAG_OBSERVE = 1
 FLAG_TMP = 2
@@ -68,6 +68,7 @@ class Compiled:
         argvs: (rule, append the caller's arguments, patterns or None for any).
         floor: (path, rights) that the kernel itself may grant.
         no_debug: What keeps debuggers out of the run, or "".
+        env: (names to keep, names to drop, names and values by turns), for steered execs.
     """
 
     flags: int
@@ -79,6 +80,7 @@ class Compiled:
     argvs: tuple[tuple[int, int, tuple[bytes, ...] | None], ...]
     floor: tuple[tuple[bytes, int], ...]
     no_debug: str
+    env: tuple[tuple[bytes, ...], ...] = ((), (), ())
 
 
 def compile_policy(
@@ -125,7 +127,19 @@ def compile_policy(
         argvs=tuple(parts.argvs),
         floor=floor,
         no_debug=no_debug,
+        env=_env(policy.env, private=bool(flags & FLAG_TMP)),
     )
+
+
+def _env(env: EnvRule, *, private: bool) -> tuple[tuple[bytes, ...], ...]:
+    """Return what a steered program gets, the same as the command (see ``environ``)."""
+    values = {name.encode(): value for name, value in env.values}
+    if not (env.keep or env.drop or values):
+        return ((), (), ())
+    if private:
+        values[b"TMPDIR"] = MARK
+    keep, drop = (tuple(name.encode() for name in names) for names in (env.keep, env.drop))
+    return (keep, drop, tuple(part for pair in values.items() for part in pair))
 
 
 class _Parts:

@@ -7,6 +7,7 @@
  *   execs thread PATH               from a thread that is not the first
  *   execs spawn PATH | vfork PATH   posix_spawn, vfork
  *   execs huge BYTES COUNT PATH     COUNT arguments of BYTES bytes each
+ *   execs env null|odd|bad|huge PATH   PATH with such an environment
  *   execs as NAME PATH ARG...       PATH with NAME as argv[0] */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -124,6 +125,28 @@ static int huge(size_t bytes, int count, char *path)
 	return failed();
 }
 
+static int with_env(const char *what, char *path)
+{
+	static char *odd[] = { "PLAIN", "TWICE=1", "TWICE=2", "=x", "A_TOKEN=1", "", "LAST=", NULL };
+	char *huge = malloc(120001), *many[40], **env = NULL, *args[] = { path, NULL };
+
+	memset(huge, 'x', 120000);
+	huge[0] = 'H';
+	huge[1] = '=';
+	huge[120000] = 0;
+	for (int i = 0; i < 39; i++)
+		many[i] = huge;
+	many[39] = NULL;
+	if (!strcmp(what, "odd"))
+		env = odd;
+	else if (!strcmp(what, "bad"))
+		env = (char **)16;
+	else if (!strcmp(what, "huge"))
+		env = many;
+	syscall(SYS_execve, path, args, env);
+	return failed();
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
@@ -153,6 +176,8 @@ int main(int argc, char **argv)
 		return spawned(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "vfork"))
 		return vforked(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "env"))
+		return with_env(argv[2], argv[3]);
 	if (argc == 5 && !strcmp(argv[1], "huge"))
 		return huge(strtoul(argv[2], NULL, 0), atoi(argv[3]), argv[4]);
 	if (argc > 3 && !strcmp(argv[1], "as")) {

@@ -17,6 +17,7 @@ struct part {
 
 struct make {
 	struct part rules, paths, names, argvs, floor;
+	struct part env[3];	/* keep, drop, and names and values */
 	uint32_t flags;
 };
 
@@ -147,29 +148,41 @@ static inline void make_floor(struct make *m, const char *path)
 	part_end(&m->floor, &w);
 }
 
+/* kind: 0 keep, 1 drop, 2 a name or a value, by turns. */
+static inline void make_env(struct make *m, int kind, const char *text)
+{
+	struct sv_mw w = part_begin(&m->env[kind], 8192);
+
+	sv_mw_bin(&w, make_str(text));
+	part_end(&m->env[kind], &w);
+}
+
 /* The whole blob, to be freed; empties m. */
 static inline uint8_t *make_done(struct make *m, size_t *len)
 {
-	struct part *parts[] = { &m->rules, &m->paths, &m->names, &m->argvs, &m->floor };
+	struct part *parts[] = { &m->rules, &m->paths, &m->names, &m->argvs, &m->floor,
+				 &m->env[0], &m->env[1], &m->env[2] };
 	const uint8_t filter[16] = { 6, 0, 0, 0, 0, 0, 0xff, 0x7f, 6, 0, 0, 0, 0, 0, 0, 0 };
 	const struct sv_str code = { filter, sizeof(filter) };
 	size_t cap = 128;
 	struct sv_mw w;
 	uint8_t *out;
 
-	for (size_t i = 0; i < 5; i++)
+	for (size_t i = 0; i < 8; i++)
 		cap += parts[i]->n + 8;
 	out = malloc(cap);
 	if (!out)
 		abort();
 	sv_mw_init(&w, out, cap);
-	sv_mw_array(&w, 10);
+	sv_mw_array(&w, 11);
 	sv_mw_str(&w, make_str("SVB"));
 	sv_mw_uint(&w, SV_BLOB_VERSION);
 	sv_mw_uint(&w, m->flags);
 	sv_mw_uint(&w, SV_RECORD_CHANGES);
 	sv_mw_bin(&w, code);
-	for (size_t i = 0; i < 5; i++) {
+	for (size_t i = 0; i < 8; i++) {
+		if (i == 5)
+			sv_mw_array(&w, 3);
 		sv_mw_array(&w, parts[i]->count);
 		if (parts[i]->n)
 			memcpy(w.p + w.n, parts[i]->p, parts[i]->n);

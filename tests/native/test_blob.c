@@ -51,6 +51,10 @@ static uint8_t *full(size_t *len)
 	make_argv(&m, r, 0, NULL);
 	make_floor(&m, "/usr");
 	make_floor(&m, "\x01");
+	make_env(&m, 0, "LC_*");
+	make_env(&m, 1, "*_TOKEN");
+	make_env(&m, 2, "T");
+	make_env(&m, 2, "\x01/t");
 	return make_done(&m, len);
 }
 
@@ -79,6 +83,8 @@ static void test_full(void)
 	CHECK(p->rules[4].append && !p->rules[4].has_argv && p->rules[4].dest_argc == 1);
 	CHECK(is(p->rules[4].dest_argv[0], "/work/fetch"));
 	CHECK(p->rules[5].has_argv && p->rules[5].argc == 2 && is(p->rules[5].argv[1], "**"));
+	CHECK(p->env.rules && p->env.keep.n == 1 && p->env.drop.n == 1 && p->env.set.n == 2);
+	CHECK(is(p->env.set.v[0], "T") && is(p->env.set.v[1], "/tmp/s[1]/t"));
 	CHECK(!p->rules[5].digest && p->rules[6].digest);
 	CHECK(!memcmp(p->rules[6].digest, "0123456789abcdef0123456789abcdef", 32));
 	CHECK(is(p->floor[0].path, "/usr") && is(p->floor[1].path, "/tmp/s[1]"));
@@ -222,6 +228,27 @@ static void test_refused_matches(void)
 	m = two();
 	make_floor(&m, "usr");
 	CHECK(!load(&m, ""));
+}
+
+static void refuse_env(int kind, const char *one, const char *value)
+{
+	struct make m = two();
+
+	make_env(&m, kind, one);
+	if (value)
+		make_env(&m, kind, value);
+	CHECK(!load(&m, "/t") && err.code == EINVAL);
+}
+
+static void test_refused_env(void)
+{
+	refuse_env(0, "", NULL);
+	refuse_env(0, "A=", NULL);
+	refuse_env(1, "A=B", NULL);
+	refuse_env(2, "A", NULL);
+	refuse_env(2, "", "x");
+	refuse_env(2, "A=B", "x");
+	refuse_env(2, "A", "\x01x");
 }
 
 static void test_limits(void)
@@ -396,6 +423,7 @@ int main(int argc, char **argv)
 	test_refused_rules();
 	test_refused_digests();
 	test_refused_matches();
+	test_refused_env();
 	test_limits();
 	test_truncated();
 	test_flipped();

@@ -54,7 +54,7 @@ enum { EVIL = 67, BIG = 1 << 20, OUTCOMES = SV_EXEC_AGAIN + 1 };
 
 static char dir[64];
 static char good[96], evil[96], code[96], args_prog[96], steerme[96], script[96], plain[96],
-	junk[96], none[96];
+	junk[96], none[96], env_code[96];
 static int failures;
 
 #define CHECK(cond) do { if (!(cond)) { failures++; \
@@ -63,16 +63,20 @@ static int failures;
 /* ---- tiny programs, so that no compiler is needed ---- */
 
 #if defined(__x86_64__)
-/* exit(67); / exit(argv[1][0]); */
+/* exit(67); / exit(argv[1][0]); / exit(envp[0][0]), called with one argument */
 static const uint8_t EXIT_N[] = { 0xbf, 0, 0, 0, 0, 0xb8, 60, 0, 0, 0, 0x0f, 0x05 };
 enum { EXIT_N_AT = 1, MACHINE = EM_X86_64 };
 static const uint8_t EXIT_ARG[] = { 0x48, 0x8b, 0x7c, 0x24, 0x10, 0x0f, 0xb6, 0x3f,
+				    0xb8, 60, 0, 0, 0, 0x0f, 0x05 };
+static const uint8_t EXIT_ENV[] = { 0x48, 0x8b, 0x7c, 0x24, 0x18, 0x0f, 0xb6, 0x3f,
 				    0xb8, 60, 0, 0, 0, 0x0f, 0x05 };
 #else
 /* mov w0,#0 (imm16 << 5); mov x8,#93; svc 0 / ldr x0,[sp,#16]; ldrb w0,[x0]; ... */
 static const uint8_t EXIT_N[] = { 0, 0, 0x80, 0x52, 0xa8, 0x0b, 0x80, 0xd2, 1, 0, 0, 0xd4 };
 enum { EXIT_N_AT = 0, MACHINE = EM_AARCH64 };
 static const uint8_t EXIT_ARG[] = { 0xe0, 0x0b, 0x40, 0xf9, 0, 0, 0x40, 0x39,
+				    0xa8, 0x0b, 0x80, 0xd2, 1, 0, 0, 0xd4 };
+static const uint8_t EXIT_ENV[] = { 0xe0, 0x0f, 0x40, 0xf9, 0, 0, 0x40, 0x39,
 				    0xa8, 0x0b, 0x80, 0xd2, 1, 0, 0, 0xd4 };
 #endif
 
@@ -147,6 +151,7 @@ static void make_files(void)
 	snprintf(good, sizeof(good), "%s/good", dir);
 	snprintf(evil, sizeof(evil), "%s/evil", dir);
 	snprintf(code, sizeof(code), "%s/code", dir);
+	snprintf(env_code, sizeof(env_code), "%s/envc", dir);
 	snprintf(args_prog, sizeof(args_prog), "%s/args", dir);
 	snprintf(steerme, sizeof(steerme), "%s/steerme", dir);
 	snprintf(script, sizeof(script), "%s/script", dir);
@@ -157,6 +162,7 @@ static void make_files(void)
 	put_elf(evil, EXIT_N, sizeof(EXIT_N), EVIL);
 	put_elf(steerme, EXIT_N, sizeof(EXIT_N), EVIL);
 	put_elf(code, EXIT_ARG, sizeof(EXIT_ARG), -1);
+	put_elf(env_code, EXIT_ENV, sizeof(EXIT_ENV), -1);
 	put_self(args_prog);
 	put_file(script, text, sizeof(text) - 1, 0700);
 	put_file(plain, "x", 1, 0600);
@@ -165,7 +171,7 @@ static void make_files(void)
 
 static void remove_files(void)
 {
-	const char *all[] = { good, evil, code, args_prog, steerme, script, plain, junk };
+	const char *all[] = { good, evil, code, env_code, args_prog, steerme, script, plain, junk };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		unlink(all[i]);
@@ -183,6 +189,8 @@ struct options {
 	const char *to;		/* steer of `steerme` */
 	const char *to_argv;
 	size_t to_argv_len;
+	const char *to_env;	/* NULL = the caller's */
+	size_t to_env_len;
 };
 
 static struct {
@@ -339,6 +347,11 @@ static void judge_exec(struct sv_exec_plan *p, const char *path)
 		p->new_path_len = strlen(S.o.to);
 		p->new_argv = copy(S.o.to_argv, S.o.to_argv_len);
 		p->new_argv_len = S.o.to_argv_len;
+		if (S.o.to_env) {
+			p->set_env = true;
+			p->new_env = copy(S.o.to_env, S.o.to_env_len);
+			p->new_env_len = S.o.to_env_len;
+		}
 		image = S.o.to;
 	} else if (p->nr == SYS_execve) {
 		p->execfn = copy(path, strlen(path));
@@ -686,6 +699,7 @@ struct race {
 	long ran, stopped, killed, denied;
 	bool argv;
 	bool steer;
+	bool env;
 };
 
 static volatile char *shared_text;
@@ -709,19 +723,22 @@ static char *find_scratch(void)
 	return found;
 }
 
-/* Overwrites the steered path in every slot: two pointers stand before it. */
+/* Overwrites the steered path in every slot: two pointers stand before it. Or the one
+ * string of the environment: four pointers, the path and an argument stand before that. */
 static void *scratch_flipper(void *arg)
 {
+	const struct race *r = arg;
 	char *base = NULL;
 
-	(void)arg;
 	while (!(base = find_scratch()))
 		usleep(100);
 	for (int i = 0;; i++)
 		for (int k = 1; k <= 15; k++) {
-			char *slot = base + 4096 * k + 16;
+			char *slot = base + 4096 * k + (r->env ? 32 : 16);
 
-			if (slot[0] == '/')
+			if (slot[0] == '/' && r->env)
+				slot[strlen(env_code) + 3] = i & 64 ? 'a' : EVIL;
+			else if (slot[0] == '/')
 				memcpy(slot, i & 64 ? good : evil, strlen(good) + 1);
 		}
 	return NULL;
@@ -1060,7 +1077,9 @@ static void race(const char *what, const struct race *kind, bool naive)
 	struct options o = { .naive = naive, .argv = kind->argv };
 
 	if (kind->steer)
-		o = (struct options){ .to = good, .to_argv = "x", .to_argv_len = 2 };
+		o = (struct options){ .to = kind->env ? env_code : good, .to_argv = "x",
+				      .to_argv_len = 2, .to_env = kind->env ? "a" : NULL,
+				      .to_env_len = 2 };
 	*r = *kind;
 	CHECK(exited(run(&o, t_race, r), 0));
 	printf("race of %s, %s: %d tries, forbidden ran %ld, allowed ran %ld, refused %ld, "
@@ -1080,6 +1099,8 @@ static void races(void)
 	race("argv", &(struct race){ .tries = 1000, .argv = true }, true);
 	race("argv", &(struct race){ .tries = 3000, .argv = true }, false);
 	race("steered path", &(struct race){ .tries = 3000, .steer = true }, false);
+	race("steered environment", &(struct race){ .tries = 3000, .steer = true, .env = true },
+	     false);
 }
 
 static void test_steer(void)
