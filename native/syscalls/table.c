@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -62,8 +63,11 @@ static const struct sv_when whens[] = {
 	/* an O_PATH descriptor carries no right and cannot be injected */
 	{ __NR_open, 1, O_PATH, O_PATH, SV_CLASS_ALLOW, 0 },
 	{ __NR_openat, 2, O_PATH, O_PATH, SV_CLASS_ALLOW, 0 },
-	/* PTRACE_TRACEME: the parent may stand outside the tree */
-	{ __NR_ptrace, 0, ~0ULL, 0, SV_CLASS_VERIFY, 0 },
+	/* PTRACE_TRACEME: the parent may stand outside the tree; ATTACH and SEIZE wait for
+	 * an exec that is being looked at */
+	{ __NR_ptrace, 0, ~0ULL, PTRACE_TRACEME, SV_CLASS_VERIFY, 0 },
+	{ __NR_ptrace, 0, ~0ULL, PTRACE_ATTACH, SV_CLASS_VERIFY, 0 },
+	{ __NR_ptrace, 0, ~0ULL, PTRACE_SEIZE, SV_CLASS_VERIFY, 0 },
 	/* sendto(2) without an address */
 	{ __NR_sendto, 4, ~0ULL, 0, SV_CLASS_ALLOW, 0 },
 	/* data that opens a connection by itself */
