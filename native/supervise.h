@@ -48,7 +48,8 @@ enum sv_class {
 	SV_CLASS_ALLOW,		/* stays in the kernel */
 	SV_CLASS_BROKER,	/* notified; done here on pinned objects */
 	SV_CLASS_VERIFY,	/* notified; continued when its registers allow it, or refused and told */
-	SV_CLASS_ABSENT		/* refused by the filter, untold */
+	SV_CLASS_ABSENT,	/* refused by the filter, untold */
+	SV_CLASS_LOOK		/* stays in the kernel, but where the policy hides names: then broker */
 };
 
 /* How a decision was carried out. */

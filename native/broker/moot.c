@@ -47,7 +47,8 @@ int sv_moot_old(const struct sv_place *p, bool folder)
 
 void sv_refuse_unless(struct sv_work *w, int err)
 {
-	if (!err)
+	/* of a hidden name nothing is told, not even that it is taken */
+	if (!err || sv_match_hides(w->sh->policy, &w->match))
 		return sv_refuse(w);
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	sv_fail_call(w, err);

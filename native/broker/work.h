@@ -115,6 +115,9 @@ typedef void sv_handler(struct sv_work *w);
 sv_handler sv_do_open, sv_do_mkdir, sv_do_mknod, sv_do_unlink, sv_do_rename, sv_do_link;
 sv_handler sv_do_symlink, sv_do_chmod, sv_do_chown, sv_do_utime, sv_do_truncate, sv_do_exec;
 sv_handler sv_do_xattr, sv_do_watch;
+/* broker/look*.c, listing.c: only where the policy hides names. */
+sv_handler sv_do_stat, sv_do_statx, sv_do_access, sv_do_readlink, sv_do_statfs, sv_do_getxattr;
+sv_handler sv_do_fileattr, sv_do_getdents;
 sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_socket, sv_do_socketpair;
 sv_handler sv_do_sendto, sv_do_sockname;
 sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;

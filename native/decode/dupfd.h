@@ -6,8 +6,8 @@
 
 #include "decode/tracee.h"
 
-/* A duplicate of descriptor number of the caller, or -errno: -EBADF also for one of
- * O_PATH, others where the machine does not let descriptors be duplicated. */
+/* A duplicate of descriptor number of the caller, also of one of O_PATH, or -errno:
+ * -EBADF, or what keeps us from it. */
 int sv_duplicate(const struct sv_tracee *t, int number);
 /* The same of an open folder, into *out (owned). -EBADF, -ENOTDIR as getdents; 0
  * with *out < 0, an errno, where the machine does not let it. */

@@ -2,6 +2,7 @@
 #include "decode/roles.h"
 
 #include "base/fd.h"
+#include "decode/dupfd.h"
 #include "decode/openhow.h"
 #include "decode/watcher.h"
 
@@ -145,6 +146,8 @@ TAKE(PID, out->pid = (pid_t)(uint32_t)VALUE(t, i))
 TAKE(WHICH, out->which = (int)(uint32_t)VALUE(t, i))
 TAKE(ADDR, out->addr = VALUE(t, i))
 TAKE(ADDRLEN, out->addrlen = (uint32_t)VALUE(t, i))
+TAKE(BUF, out->buf = VALUE(t, i))
+TAKE(BUFSIZE, out->bufsize = VALUE(t, i))
 READ(PATH, read_name(t, VALUE(t, i), &out->name[0]))
 READ(PATH2, read_name(t, VALUE(t, i), &out->name[1]))
 READ(PATH_OR_NULL, read_name_or_null(t, VALUE(t, i), &out->name[0]))
@@ -159,6 +162,8 @@ READ(QUEUE, read_queue(t, VALUE(t, i), out))
 READ(ATTR, sv_read_attr_name(t, out->flags, VALUE(t, i), &out->attr))
 READ(ATTR_SET, sv_read_attr(t, &VALUE(t, i), &out->attr))
 READ(ATTR_ARGS, sv_read_attr_args(t, out->flags, &VALUE(t, i), &out->attr))
+READ(ATTR_GET, sv_read_attr_get(t, out->flags, &VALUE(t, i), &out->attr, &out->buf, &out->bufsize))
+READ(LISTING, sv_take_folder(t, (int)(uint32_t)VALUE(t, i), &out->watcher))
 READ(WATCHER, sv_take_watcher(t, (int)(uint32_t)VALUE(t, i), (uint32_t)VALUE(t, 2), &out->watcher))
 
 static take_fn *const takers[] = {
@@ -176,6 +181,8 @@ static take_fn *const takers[] = {
 	[SV_ROLE_ATTR] = take_ATTR, [SV_ROLE_ATTR_SET] = take_ATTR_SET,
 	[SV_ROLE_ATTR_ARGS] = take_ATTR_ARGS, [SV_ROLE_WATCHER] = take_WATCHER,
 	[SV_ROLE_QUEUE] = take_QUEUE,
+	[SV_ROLE_LISTING] = take_LISTING, [SV_ROLE_ATTR_GET] = take_ATTR_GET,
+	[SV_ROLE_BUF] = take_BUF, [SV_ROLE_BUFSIZE] = take_BUFSIZE,
 };
 
 static int take(const struct sv_tracee *t, uint8_t role, int i, struct sv_subject *out)
@@ -228,6 +235,7 @@ int sv_decode(const struct sv_tracee *t, const struct sv_syscall *row, struct sv
 	out->which = 0;
 	out->argv = out->envp = out->addr = 0;
 	out->addrlen = 0;
+	out->buf = out->bufsize = 0;
 	for (n = 0; n < 2 * SV_ARGS; n++) {
 		const int i = n % SV_ARGS;
 

@@ -47,7 +47,9 @@ struct sv_subject {
 	struct sv_attr attr;
 	struct mq_attr queue;
 	bool queue_null;
-	int watcher;		/* owned; < 0: none, or the errno that kept it from us */
+	int watcher;		/* a duplicate, owned; < 0: none, or the errno that kept it from us */
+	uint64_t buf;		/* where the result goes */
+	uint64_t bufsize;
 };
 
 /* Makes the subject own nothing; sv_subject_release() gives back what it owns. */

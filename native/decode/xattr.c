@@ -82,3 +82,18 @@ int sv_read_attr_args(const struct sv_tracee *t, uint64_t at_flags, const uint64
 		rc = check_at_flags(at_flags);
 	return rc < 0 ? rc : sv_read_attr(t, (uint64_t[]){ args[0], a.value, a.size, a.flags }, out);
 }
+
+int sv_read_attr_get(const struct sv_tracee *t, uint64_t at_flags, const uint64_t args[3],
+		     struct sv_attr *out, uint64_t *buf, uint64_t *room)
+{
+	struct attr_args a;
+	int rc = sv_read_struct(t, args[1], args[2], &a, sizeof(a));
+
+	if (rc == 0 && a.flags)
+		rc = -EINVAL;
+	if (rc < 0)
+		return rc;
+	*buf = a.value;
+	*room = a.size;
+	return sv_read_attr_name(t, at_flags, args[0], out);
+}

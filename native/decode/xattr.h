@@ -29,5 +29,8 @@ int sv_read_attr(const struct sv_tracee *t, const uint64_t args[4], struct sv_at
 /* setxattrat: name, struct xattr_args, its size. */
 int sv_read_attr_args(const struct sv_tracee *t, uint64_t at_flags, const uint64_t args[3],
 		      struct sv_attr *out);
+/* getxattrat: the same; where the value goes, and its room. */
+int sv_read_attr_get(const struct sv_tracee *t, uint64_t at_flags, const uint64_t args[3],
+		     struct sv_attr *out, uint64_t *buf, uint64_t *room);
 
 #endif

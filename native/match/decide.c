@@ -71,6 +71,11 @@ void sv_match_path(const struct sv_policy *p, struct sv_str path, uint32_t ops, 
 	answer(&q, out);
 }
 
+bool sv_match_hides(const struct sv_policy *p, const struct sv_match *m)
+{
+	return m->rule >= 0 && p->rules[m->rule].hides;
+}
+
 void sv_match_exec(const struct sv_policy *p, struct sv_str path, struct sv_str name,
 		   const struct sv_str *argv, int argc, bool argv_known, struct sv_match *out)
 {

@@ -23,6 +23,9 @@
  * component as name and unknown arguments. */
 void sv_match_path(const struct sv_policy *p, struct sv_str path, uint32_t ops, struct sv_match *out);
 
+/* Does the answer come from a rule that hides names? */
+bool sv_match_hides(const struct sv_policy *p, const struct sv_match *m);
+
 /* The files rules with SV_OP_EXEC and the exec rules together. path is the true path,
  * name the program as called (its last component counts). Arguments that are not
  * known match the argv patterns of every rule that is stricter than allow. */

@@ -2,10 +2,12 @@
 #include "notify/loop.h"
 
 #include "base/err.h"
+#include "decode/realids.h"
 #include "effect/creds.h"
 #include "effect/respond.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
@@ -47,6 +49,10 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_which] = sv_do_which, [SV_HOW_creds] = sv_do_creds,
 	[SV_HOW_network] = sv_do_network, [SV_HOW_socket] = sv_do_socket,
 	[SV_HOW_socketpair] = sv_do_socketpair,
+	[SV_HOW_stat] = sv_do_stat, [SV_HOW_statx] = sv_do_statx, [SV_HOW_access] = sv_do_access,
+	[SV_HOW_readlink] = sv_do_readlink, [SV_HOW_statfs] = sv_do_statfs,
+	[SV_HOW_getxattr] = sv_do_getxattr, [SV_HOW_fileattr] = sv_do_fileattr,
+	[SV_HOW_getdents] = sv_do_getdents,
 	[SV_HOW_ioctl] = sv_do_ioctl, [SV_HOW_setsockopt] = sv_do_setsockopt,
 	[SV_HOW_memory] = sv_do_memory, [SV_HOW_ptrace] = sv_do_ptrace,
 	[SV_HOW_refuse] = sv_do_refuse, [SV_HOW_namespaces] = sv_do_namespaces,
@@ -90,6 +96,8 @@ static int take_identity(struct sv_work *w)
 	/* a task that changed its ids hides its folders from other identities */
 	sv_tracee_prefetch(&w->t, w->in.name[0].dirfd, w->in.name[1].dirfd, w->in.fd);
 	rc = sv_tracee_creds(&w->t, &c);
+	if (rc == 0 && w->row->how == SV_HOW_access && !(w->in.flags & AT_EACCESS))
+		rc = sv_tracee_real_ids(&w->t, &c);
 	if (rc < 0)
 		return rc;
 	return w->row->how == SV_HOW_ipc_get ? sv_creds_enter_whole(&c, &w->switched) :

@@ -55,12 +55,19 @@ static int read_dest(struct sv_load *l, struct sv_rule *r)
 	return sv_load_damaged(l, "a destination");
 }
 
+static bool may_hide(const struct sv_rule *r)
+{
+	return r->kind == SV_RULE_FILES && r->action == SV_DENY && r->ops == 0xff && r->err == ENOENT;
+}
+
 /* What the four numbers of a rule may be together. */
 static bool fits(const struct sv_rule *r)
 {
 	if (!r->ops || r->ops > 0xff || !r->id.n)
 		return false;
 	if (r->kind == SV_RULE_EXEC && r->ops != SV_OP_EXEC)
+		return false;
+	if (r->hides && !may_hide(r))
 		return false;
 	if (r->action != SV_STEER)
 		return r->dest_kind == SV_DEST_NONE;
@@ -99,13 +106,14 @@ static int read_rule(struct sv_load *l, struct sv_rule *r)
 	if (!sv_mp_array(&l->r, 10, &n) || n != 10)
 		return sv_load_damaged(l, "a rule");
 	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_EXEC, &kind) ||
-	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, 0xff, &ops) ||
+	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, SV_BLOB_HIDE | 0xff, &ops) ||
 	    !sv_mp_uint(&l->r, 4095, &code) || !read_texts(l, r) ||
 	    !sv_mp_uint(&l->r, SV_DEST_TRASH, &dest))
 		return sv_load_damaged(l, "a rule");
 	r->kind = (enum sv_rule_kind)kind;
 	r->action = (enum sv_action)action;
-	r->ops = (uint32_t)ops;
+	r->ops = (uint32_t)ops & 0xff;
+	r->hides = ops & SV_BLOB_HIDE;
 	r->err = code ? (int)code : EACCES;
 	r->dest_kind = (enum sv_dest_kind)dest;
 	if (!fits(r))

@@ -20,7 +20,8 @@ enum {
 	SV_BLOB_SRC = 512,
 	SV_BLOB_DIGEST = 32,
 	SV_BLOB_FILTER = 4096,	/* instructions of 8 bytes */
-	SV_BLOB_TMP = 0x01	/* first byte of what lies in the private folder */
+	SV_BLOB_TMP = 0x01,	/* first byte of what lies in the private folder */
+	SV_BLOB_HIDE = 0x100	/* with a rule's operations: it hides names */
 };
 
 enum sv_policy_flags { SV_POLICY_OBSERVE = 1, SV_POLICY_TMP = 2, SV_POLICY_TRASH = 4,
@@ -36,6 +37,7 @@ struct sv_rule {
 	bool has_except;
 	bool has_argv;			/* matches by argv[1:] too */
 	bool append;			/* ARGV: the caller's argv[1:] follow */
+	bool hides;			/* what it denies is not there, for looking too */
 	bool argv_read;			/* while loading: its argument entry was met */
 	enum sv_dest_kind dest_kind;
 	int dest_argc;

@@ -35,6 +35,7 @@ enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
 #define L(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_domain, 0, 0, { 0 } },
 #define T(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_##h, 0, 0, r },
 #define V(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_##h, 0, 0, r },
+#define H(n, h, p, r) { __NR_##n, #n, "", SV_CLASS_LOOK, SV_HOW_##h, 0, p, r },
 #define B(n, h, p, r, why) { __NR_##n, #n, why, SV_CLASS_BROKER, SV_HOW_##h, 0, p, r },
 
 static const struct sv_syscall rows[] = {

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from supervisor.model import Verdict
     from supervisor.policy.build import Built
     from supervisor.policy.explain import Explanation
+    from supervisor.policy.schema import Policy
 
 _FOUND = 1
 
@@ -44,12 +45,33 @@ def check(args: argparse.Namespace) -> int:
                 out(visible(error.message) + "\n")
         else:
             rules = len(policy.files) + len(policy.execs)
-            results.append({"policy": name, "ok": True, "rules": rules, "problems": []})
+            notes = _notes(policy)
+            results.append(
+                {"policy": name, "ok": True, "rules": rules, "problems": [], "notes": notes}
+            )
             if not args.json:
                 out(f"{visible(name)}: {rules} rules, no errors\n")
+                out("".join(f"  note: {visible(note)}\n" for note in notes))
     if args.json:
         out_json(results)
     return 0 if all(result["ok"] for result in results) else _FOUND
+
+
+def _notes(policy: Policy) -> Sequence[str]:
+    """What the rules do not do although one could think so."""
+    shown = ", ".join(rule.id for rule in policy.files if rule.shows)
+    hidden = ", ".join(rule.id for rule in policy.files if rule.hide)
+    notes = []
+    if shown:
+        notes.append(f"{shown}: opens get ENOENT, but stat and listings show the names")
+    if hidden and policy.observe:
+        notes.append(f"{hidden}: while observing, names are not hidden")
+    elif hidden:
+        notes.append(
+            f"{hidden}: hidden names; chdir, an open with O_PATH, a '.' or '..' behind a hidden "
+            "folder and the removal of the folder around them still tell that something is there"
+        )
+    return notes
 
 
 def show(args: argparse.Namespace) -> int:
@@ -300,6 +322,7 @@ def _merged(built: Built) -> dict[str, object]:
         "mode": "observe" if policy.observe else "enforce",
         "vars": {name: escape(value) for name, value in policy.vars},
         "debuggers": built.compiled.no_debug or "allowed",
+        "notes": _notes(policy),
         "sources": [{"file": s.file, "sha256": s.sha256} for s in policy.sources],
         "files": [_file_rule(rule) for rule in policy.files],
         "exec": [_exec_rule(rule) for rule in policy.execs],
@@ -319,6 +342,7 @@ def _file_rule(rule: schema.FileRule) -> dict[str, object]:
         "paths": [_shown(pattern) for pattern in rule.patterns],
         "except": [_shown(pattern) for pattern in rule.excluded],
         "to": _shown(rule.dest),
+        "hide": rule.hide,
         "say": rule.say,
         "src": str(rule.source),
     }
@@ -342,6 +366,7 @@ def _merged_text(built: Built) -> str:
     policy, refused = built.policy, built.compiled.no_debug
     lines = [f"name: {policy.name}", f"mode: {'observe' if policy.observe else 'enforce'}"]
     lines.append(f"# debuggers: {f'refused, for {refused}' if refused else 'may work inside'}")
+    lines += [f"# note: {note}" for note in _notes(policy)]
     lines += [f"# from {source.file}" for source in policy.sources]
     for section, rules in (("files", policy.files), ("exec", policy.execs)):
         lines.append(f"{section}:")

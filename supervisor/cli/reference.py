@@ -36,6 +36,7 @@ same list with the numbers of the machine at hand.
 | verify | comes to the supervisor, which looks at the registers and lets the call go on or refuses it |
 | refuse | fails with the errno shown, whatever the policy says, and is told with the reason |
 | absent | fails with the errno shown as in a kernel without it, and is not told: programs try these and do without |
+| look | stays in the kernel; where a rule hides names (`hide` in the policy reference) it comes to the supervisor like `broker` |
 | bounded | signals: a Landlock scope keeps them inside the tree; a kernel without one (before 6.12) makes them `verify`, and refuses `pidfd_send_signal` |
 
 The Landlock domain of the program lies below all of this: a call that stays in the kernel can open
@@ -46,7 +47,8 @@ for reading only what programs may be started from, and nothing for writing.
 def markdown() -> str:
     """Write the whole file."""
     rows = native.rows()
-    noted = [row for row in rows if _treated(row) != "allow" or row.note]
+    looks = sorted(row.name for row in rows if _treated(row) == "look")
+    noted = [row for row in rows if _treated(row) not in ("allow", "look") or row.note]
     plain = sorted(row.name for row in rows if _treated(row) == "allow" and not row.note)
     out = [_HEAD, f"## {len(noted)} calls that need a word", ""]
     out += ["| call | treated | why |", "|---|---|---|"]
@@ -56,6 +58,8 @@ def markdown() -> str:
     out += ["| call | when | treated |", "|---|---|---|", *_tests(native.whens(), rows)]
     out += ["", f"## {len(plain)} calls that stay in the kernel", ""]
     out += [", ".join(f"`{name}`" for name in plain) + "."]
+    out += ["", f"## {len(looks)} calls that only look", ""]
+    out += [", ".join(f"`{name}`" for name in looks) + "."]
     return "\n".join(out) + "\n"
 
 

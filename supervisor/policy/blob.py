@@ -16,6 +16,8 @@ MAGIC = "SVB"
 VERSION = 3
 MAX_BLOB = 64 << 20
 _PARTS = 11
+OP_HIDE = 0x100
+"""With a rule's operations: it hides names."""
 MAX_RULES, MAX_PATHS = 200_000, 1_000_000
 
 
@@ -74,7 +76,10 @@ def encode(compiled: Compiled) -> bytes:
     if len(compiled.rules) > MAX_RULES or len(compiled.paths) > MAX_PATHS:
         raise ValueError(f"more than {MAX_RULES} rules or {MAX_PATHS} patterns")
     rules = [
-        (r.id, r.kind, r.action, r.ops, r.err, r.say, r.src, r.dest_kind, r.dest, r.digest)
+        (
+            *(r.id, r.kind, r.action, r.ops | OP_HIDE * r.hide),
+            *(r.err, r.say, r.src, r.dest_kind, r.dest, r.digest),
+        )
         for r in compiled.rules
     ]
     blob: bytes = msgpack.packb(
@@ -114,7 +119,7 @@ def read_rules(blob: bytes) -> tuple[RuleInfo, ...]:
         ValueError: The bytes are no blob of this version.
     """
     return tuple(
-        RuleInfo(ident, action, ops, err, say, src)
+        RuleInfo(ident, action, ops & ~OP_HIDE, err, say, src)
         for ident, _, action, ops, err, say, src, *_ in _unpack(blob)[5]
     )
 

@@ -18,7 +18,7 @@ from supervisor.errors import EnvironmentFault, SupervisorError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-CLASS_ALLOW, CLASS_BROKER, CLASS_VERIFY, CLASS_REFUSE = range(4)
+CLASS_ALLOW, CLASS_BROKER, CLASS_VERIFY, CLASS_REFUSE, CLASS_LOOK = range(5)
 """enum sv_class."""
 MAX_INSTRUCTIONS = 4096
 _MAX_CUBES = 1200
@@ -88,11 +88,14 @@ Cube = dict[int, tuple[int, int]]
 """Argument index to (mask, value): all of them must hold."""
 
 
-def build_filter(rows: Iterable[RowLike], tests: Iterable[WhenLike]) -> bytes:
+def build_filter(
+    rows: Iterable[RowLike], tests: Iterable[WhenLike], *, hides: bool = False
+) -> bytes:
     """Return the seccomp program as struct sock_filter[], 8 bytes an instruction.
 
     Rows: ALLOW stays in the kernel, BROKER and VERIFY notify, REFUSE fails with its
-    errno. Numbers without a row fail with ENOSYS; a foreign or x32 call kills.
+    errno; LOOK stays in the kernel, or notifies where the policy ``hides`` names.
+    Numbers without a row fail with ENOSYS; a foreign or x32 call kills.
 
     Raises:
         EnvironmentFault: libseccomp or its binding is missing or too old.
@@ -111,7 +114,9 @@ def build_filter(rows: Iterable[RowLike], tests: Iterable[WhenLike]) -> bytes:
         by_nr.setdefault(test.nr, []).append(test)
     for row in rows:
         for klass, err, cube in _rules(row, by_nr.pop(row.nr, [])):
-            _add(seccomp, program, row.nr, _action(seccomp, klass, err), cube)
+            looks = klass == CLASS_LOOK and not hides
+            chosen = CLASS_ALLOW if looks else klass
+            _add(seccomp, program, row.nr, _action(seccomp, chosen, err), cube)
     if by_nr:
         raise SupervisorError(f"argument tests for syscalls without a row: {sorted(by_nr)}")
     return _export(program)

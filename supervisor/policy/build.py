@@ -84,7 +84,7 @@ def build(  # noqa: PLR0913 - all but two by name
         ways=_with_files_of(policy, ways),
     )
     told, checks = debuggers.calls(rows, tests, allowed=bool(compiled.flags & FLAG_DEBUG))
-    compiled = replace(compiled, filter=build_filter(told, checks))
+    compiled = replace(compiled, filter=build_filter(told, checks, hides=policy.hides))
     try:
         data = blob.encode(compiled)
     except ValueError as error:

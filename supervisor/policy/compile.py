@@ -52,6 +52,7 @@ class Rule:
     dest_kind: int
     dest: bytes | tuple[bytes, ...] | None
     digest: bytes | None = None
+    hide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,7 @@ class _Parts:
                 _src(rule),
                 rule.dest_kind,
                 rule.dest or None,
+                hide=rule.hide,
             )
         )
         self.paths.extend((index, MATCH, pattern) for pattern in rule.patterns)

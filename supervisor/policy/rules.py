@@ -189,6 +189,7 @@ def _file_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> FileRu
     node = _target(reader, keys, common)
     to = reader.text(node, "'to'") if node is not None else None
     ops = _ops(reader, common, trash=to is not None and to.value == schema.TRASH)
+    hide = _hide(reader, keys, common, ops)
     if not ops or not paths:
         return None
     return FileRule(
@@ -202,6 +203,7 @@ def _file_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> FileRu
         to=to,
         source=reader.source(item),
         named=common.named,
+        hide=hide,
     )
 
 
@@ -220,6 +222,27 @@ def _digest(reader: Reader, keys: Keys, common: _Common) -> bytes:
     else:
         return bytes.fromhex(node.value)
     return b""
+
+
+def _hide(reader: Reader, keys: Keys, common: _Common, ops: int) -> bool:
+    """Return whether the rule hides names: what denies all as ENOENT does unless it says no."""
+    is_absent = common.action == schema.DENY and common.err == schema.errno_number("ENOENT")
+    can = is_absent and ops == schema.ALL_OPS
+    if "hide" not in keys:
+        return can
+    key, node = keys["hide"]
+    word = node.value if isinstance(node, Scalar) and node.plain else ""
+    if word not in ("true", "false"):
+        reader.fail(node, "'hide' is true or false")
+    elif not is_absent:
+        reader.fail(key, "'hide' goes with 'deny' and 'as: ENOENT' only")
+    elif word == "true" and ops and not can:
+        reader.fail(
+            key,
+            "'hide: true' needs 'deny: all': a name that may be written, made or looked into "
+            "cannot be hidden",
+        )
+    return can and word == "true"
 
 
 def _exec_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> ExecRule | None:

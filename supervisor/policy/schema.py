@@ -46,7 +46,7 @@ RESERVED_ID = "supervise."
 
 TOP_KEYS = ("version", "name", "extends", "mode", "vars", "files", "exec", "env", "audit")
 TOP_LATER = ("network", "signals", "limits", "approvals")
-FILE_KEYS = ("id", *ACTIONS, "paths", "except", "to", "as", "say")
+FILE_KEYS = ("id", *ACTIONS, "paths", "except", "to", "as", "hide", "say")
 FILE_LATER = ("timeout",)
 EXEC_KEYS = ("id", *ACTIONS, "argv", "sha256", "to", "args", "as", "say")
 EXEC_LATER = ("timeout",)
@@ -107,6 +107,7 @@ class FileRule:
         excluded: ``excepts`` as bytes, in the same order.
         dest_kind: enum sv_dest_kind.
         dest: ``to`` as bytes.
+        hide: Whether names that the rule denies are not there for looking either.
     """
 
     id: str
@@ -123,6 +124,12 @@ class FileRule:
     excluded: tuple[bytes, ...] = ()
     dest_kind: int = DEST_NONE
     dest: bytes = b""
+    hide: bool = False
+
+    @property
+    def shows(self) -> bool:
+        """Return whether opens are told that nothing is there, while names stay visible."""
+        return self.action == DENY and self.err == errno.ENOENT and not self.hide
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,3 +251,8 @@ class Policy:
     vars: tuple[tuple[str, bytes], ...]
     used_env: tuple[str, ...]
     sources: tuple[SourceFile, ...]
+
+    @property
+    def hides(self) -> bool:
+        """Return whether names are hidden, so that calls that only look are asked about, too."""
+        return not self.observe and any(rule.hide for rule in self.files)

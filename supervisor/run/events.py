@@ -27,7 +27,7 @@ OP_EXEC = OPS["exec"]
 ACTIONS = ("allow", "steer", "approve", "deny")
 EFFECTS = ("none", "continue", "errno", "broker", "rewrite", "kill")
 KINDS = ("?", "file", "exec", "fault")
-CLASSES = ("allow", "broker", "verify", "absent")
+CLASSES = ("allow", "broker", "verify", "absent", "look")
 _INTS, _TEXTS = 11, 4
 FIELDS = _INTS + _TEXTS
 

@@ -151,3 +151,36 @@ def test_doctor_fails_where_something_needed_is_missing(
     assert main(["doctor", "--json"]) == 1
     assert main(["doctor"]) == 1
     assert "cannot start without: c" in capfd.readouterr().out
+
+
+HIDING = """\
+version: 1
+name: hiding
+files:
+  - {id: hidden, deny: all, as: ENOENT, paths: [/a/**]}
+  - {id: shown, deny: all, as: ENOENT, hide: false, paths: [/b/**]}
+  - {id: partly, deny: read, as: ENOENT, paths: [/c/**]}
+  - {id: plain, deny: all, paths: [/d/**]}
+"""
+
+
+def test_notes_about_names(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Check and show tell which rules hide names, how far, and which only keep from opening."""
+    path = tmp_path / "hiding.yaml"
+    path.write_text(HIDING)
+    assert main(["policy", "check", str(path)]) == 0
+    _, shown, hidden = capfd.readouterr().out.splitlines()
+    assert shown == (
+        "  note: shown, partly: opens get ENOENT, but stat and listings show the names"
+    )
+    assert hidden.startswith("  note: hidden: hidden names; chdir, an open with O_PATH")
+    assert main(["policy", "show", "--merged", str(path)]) == 0
+    assert f"#{shown[1:]}" in capfd.readouterr().out
+    assert main(["policy", "show", "--json", str(path)]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert [rule["hide"] for rule in told["files"]] == [True, False, False, False]
+    assert [note.split(":")[0] for note in told["notes"]] == ["shown, partly", "hidden"]
+    path.write_text(HIDING.replace("name:", "mode: observe\nname:"))
+    assert main(["policy", "check", "--json", str(path)]) == 0
+    notes = json.loads(capfd.readouterr().out)[0]["notes"]
+    assert notes[1] == "hidden: while observing, names are not hidden"

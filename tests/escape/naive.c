@@ -139,7 +139,8 @@ static bool resolve(const struct ask *a, int dir, int arg, char *out)
 	else if (at == AT_FDCWD)
 		snprintf(full, sizeof(full), "/proc/%d/cwd/%s", (int)a->n.pid, path);
 	else
-		snprintf(full, sizeof(full), "/proc/%d/fd/%d/%s", (int)a->n.pid, at, path);
+		snprintf(full, sizeof(full), "/proc/%d/fd/%d%s%s", (int)a->n.pid, at, path[0] ? "/" : "",
+			 path);
 	if (realpath(full, out))
 		return true;
 	slash = strrchr(full, '/');
@@ -276,6 +277,10 @@ static const struct mode modes[] = {
 	    { SYS_fchmodat, 0, 1, NONE, NONE }, { SYS_symlinkat, 1, 2, NONE, NONE },
 	    { SYS_truncate, NONE, 0, NONE, NONE }, { SYS_setxattr, NONE, 0, NONE, NONE },
 	    { SYS_inotify_add_watch, NONE, 1, NONE, NONE } } },
+	{ "string-look", judge_string,
+	  { { SYS_newfstatat, 0, 1, NONE, NONE }, { SYS_statx, 0, 1, NONE, NONE } } },
+	{ "resolve-look", judge_resolved,
+	  { { SYS_newfstatat, 0, 1, NONE, NONE }, { SYS_statx, 0, 1, NONE, NONE } } },
 	{ "behalf", judge_behalf, { OLD_OPEN { SYS_openat, 0, 1, NONE, NONE } } },
 	{ "how", judge_how, { { SYS_openat2, 0, 1, NONE, NONE } } },
 	{ "exec", judge_string, { { SYS_execve, NONE, 0, NONE, NONE } } },

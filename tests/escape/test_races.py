@@ -42,6 +42,7 @@ class Race:
         guards: what the naive supervisor forbids ({t} as above).
         share: part of the asked tries (process starts are slow).
         refusal: our supervisor may refuse the racing itself.
+        hides: the forbidden names are hidden, not only denied.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Race:
     guards: str = "{t}/area_b"
     share: float = 1.0
     refusal: bool = False
+    hides: bool = False
 
 
 DATA = "{t}/area_a/data {t}/area_b/data"
@@ -73,6 +75,9 @@ RACES = (
     Race("folder", f"swap_symlink {DIRS} folder", "behalf"),
     Race("dirfd", "dirfd_dup2 {t}/area_a/good {t}/area_a ../area_b/data dup2", "resolve-open"),
     Race("cwd", "dirfd_dup2 {t}/area_a/good {t}/area_a ../area_b/data cwd", "resolve-open"),
+    Race("look-path", f"look_race {DATA} - flip", "string-look", hides=True),
+    Race("look-link", f"look_race {DIRS} swap", "resolve-look", hides=True),
+    Race("look-fd", f"look_race {DATA} - fd", "resolve-look", hides=True),
     Race("unlink", f"flip_unlink {DATA}", "string-unlink"),
     Race("rename-from", f"flip_rename {DATA} {{t}}/area_a/x from", "string-rename"),
     Race("rename-to", f"flip_rename {DATA} {{t}}/area_a/x to", "string-rename"),
@@ -180,6 +185,12 @@ def test_naive_supervisor_loses(race: Race, tree: Tree) -> None:
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.name)
 def test_supervisor_wins(race: Race, tree: Tree, supervise: Callable[[Tree], list[str]]) -> None:
     """Not one try reaches the forbidden object, and the allowed one is reached."""
+    if race.hides:
+        policy = tree.policy.read_text()
+        tree.policy.write_text(
+            policy.replace("secret, deny: all,", "secret, deny: all, as: ENOENT,")
+        )
+        assert "as: ENOENT" in tree.policy.read_text()
     before = tree.marks()
     want = asked(race)
     made = allowed = 0

@@ -162,6 +162,10 @@ static void test_refused_rules(void)
 	refuse_rule(SV_RULE_FILES, SV_STEER, 1, 0, SV_DEST_ARGV, "/x");
 	refuse_rule(SV_RULE_EXEC, SV_STEER, SV_OP_EXEC, 0, SV_DEST_FILE, "/x");
 	refuse_rule(SV_RULE_EXEC, SV_STEER, SV_OP_EXEC, 0, SV_DEST_ARGV, "");
+	refuse_rule(SV_RULE_FILES, SV_DENY, SV_BLOB_HIDE | 0x7f, ENOENT, SV_DEST_NONE, NULL);
+	refuse_rule(SV_RULE_FILES, SV_DENY, SV_BLOB_HIDE | 0xff, EACCES, SV_DEST_NONE, NULL);
+	refuse_rule(SV_RULE_FILES, SV_ALLOW, SV_BLOB_HIDE | 0xff, ENOENT, SV_DEST_NONE, NULL);
+	refuse_rule(SV_RULE_EXEC, SV_DENY, SV_BLOB_HIDE | SV_OP_EXEC, ENOENT, SV_DEST_NONE, NULL);
 	make_rule(&m, "", SV_RULE_FILES, SV_ALLOW, 1, 0, SV_DEST_NONE, NULL);
 	CHECK(!load(&m, ""));
 }

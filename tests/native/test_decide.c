@@ -84,6 +84,38 @@ static void test_strictest(void)
 	sv_policy_free(p);
 }
 
+/* A hiding rule hides where it is the one that answers. */
+static void test_hides(void)
+{
+	struct make m = { 0 };
+	struct sv_policy *p;
+	struct sv_match a;
+	int r;
+
+	rule(&m, "all", SV_ALLOW, 0xff, "/w/**");
+	r = make_rule(&m, "hidden", SV_RULE_FILES, SV_DENY, SV_BLOB_HIDE | 0xff, ENOENT, SV_DEST_NONE,
+		      NULL);
+	make_path(&m, r, 0, "/w/h/**");
+	make_path(&m, r, 1, "/w/h/but");
+	rule(&m, "nearer", SV_DENY, SV_OP_READ, "/w/h/told/**");
+	p = load(&m);
+	CHECK(p);
+	if (!p)
+		return;
+	CHECK(p->rules[r].ops == 0xff);
+	a = ask(p, "/w/h", SV_OP_READ);
+	CHECK(a.action == SV_DENY && a.err == ENOENT && sv_match_hides(p, &a));
+	a = ask(p, "/w/h/x/y", SV_OP_READ);
+	CHECK(sv_match_hides(p, &a));
+	a = ask(p, "/w/h/but", SV_OP_READ);
+	CHECK(!sv_match_hides(p, &a) && a.action == SV_ALLOW);
+	a = ask(p, "/w/h/told/x", SV_OP_READ);
+	CHECK(!sv_match_hides(p, &a) && a.err == EPERM);
+	a = ask(p, "/elsewhere", SV_OP_READ);
+	CHECK(!sv_match_hides(p, &a) && a.rule == -1);
+	sv_policy_free(p);
+}
+
 static void test_ties(void)
 {
 	struct make m = { 0 };
@@ -449,6 +481,7 @@ static void test_sv_decide(void)
 
 int main(void)
 {
+	test_hides();
 	printf("seed %#llx\n", (unsigned long long)check_state);
 	test_strictest();
 	test_ties();

@@ -37,7 +37,7 @@ INCLUDES = {
     "decode": {*TOP, "base", "syscalls/table.h"},
     "effect": {*TOP, "base", "decode/tracee.h"},
     "broker": {*TOP, "base", "decode", "effect", "event", "ipc", "match", "policy", "syscalls"},
-    "notify": {*TOP, "base", "broker", "effect"},
+    "notify": {*TOP, "base", "broker", "decode/realids.h", "effect"},
     "facility.h": TOP,
     "facility.c": {*TOP, "base", "facility.h", "filter"},
     "session.c": {*TOP, "base", "effect", "facility.h", "filter", "ipc", "life", "notify"},

@@ -91,6 +91,15 @@ RULES = [
     ("{steer: read, paths: [/a], to: /b/../c}", "3:36", "bad target '/b/../c': has a '.'"),
     ("{steer: read, paths: [/a/**, /b], to: /c}", "3:5", "one steer mixes whole trees"),
     ("{steer: read, paths: ['/a*/**'], to: /c}", "3:27", "the folder before '/**' of a steer"),
+    ("{deny: all, paths: [/a], hide: true}", "3:30", "'hide' goes with 'deny' and 'as: E"),
+    ("{allow: all, paths: [/a], hide: false}", "3:31", "'hide' goes with 'deny' and 'as: ENOENT'"),
+    ("{deny: all, paths: [/a], as: ENOENT, hide: 'true'}", "3:48", "'hide' is true or false"),
+    ("{deny: all, paths: [/a], as: ENOENT, hide: [true]}", "3:48", "'hide' is true or false"),
+    (
+        "{deny: [read, write], paths: [/a], as: ENOENT, hide: true}",
+        "3:52",
+        "'hide: true' needs 'deny: all': a name that may be written, made or looked into cannot be",
+    ),
     ("{approve: all, paths: [/a]}", "3:6", "'approve' is not supported by this version"),
     ("{allow: all, paths: [/a], timeout: 2m}", "3:31", "'timeout' is not supported by this"),
     ("{id: supervise.x, allow: all, paths: [/a]}", "3:10", "rule ids that start with"),
@@ -199,3 +208,25 @@ def test_meaning_of_words(load: Load) -> None:
         (255, 2),
         (2, 13),
     ]
+
+
+def test_what_hides(load: Load) -> None:
+    """Denying all as ENOENT hides unless the rule says no; denying some of it never does."""
+    policy = load(
+        "files:\n"
+        "  - {id: a, deny: all, paths: [/a], as: ENOENT}\n"
+        "  - {id: b, deny: all, paths: [/b], as: ENOENT, hide: true}\n"
+        "  - {id: c, deny: all, paths: [/c], as: ENOENT, hide: false}\n"
+        "  - {id: d, deny: [read, rename], paths: [/d], as: ENOENT}\n"
+        "  - {id: e, deny: all, paths: [/e]}\n"
+    )
+    assert [(rule.id, rule.hide, rule.shows) for rule in policy.files] == [
+        ("a", True, False),
+        ("b", True, False),
+        ("c", False, True),
+        ("d", False, True),
+        ("e", False, False),
+    ]
+    assert policy.hides
+    assert not load("mode: observe\nfiles: [{deny: all, paths: [/a], as: ENOENT}]\n").hides
+    assert not load("files: [{deny: all, paths: [/a], as: ENOENT, hide: false}]\n").hides
