@@ -1,6 +1,7 @@
 /* exec_start.c - the list of tasks, and how a call is taken into hand. */
 #include "effect/tracer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -112,7 +113,7 @@ void sv_task_drop(struct sv_tracer *t, struct sv_task *task)
 	sv_exec_plan_free(&task->plan);
 }
 
-/* A number of /proc/TID/status; 0 where it cannot be read. */
+/* A number of /proc/TID/status; 0 where there is no such task, -1 where it cannot be read. */
 static pid_t status_pid(pid_t tid, const char *key)
 {
 	const size_t n = strlen(key);
@@ -122,14 +123,39 @@ static pid_t status_pid(pid_t tid, const char *key)
 
 	snprintf(name, sizeof(name), "/proc/%d/status", tid);
 	f = fopen(name, "re");
-	while (f && fgets(line, sizeof(line), f))
+	if (!f)
+		return errno == ENOENT ? 0 : -1;
+	while (fgets(line, sizeof(line), f))
 		if (strncmp(line, key, n) == 0) {
 			pid = (pid_t)strtol(line + n, NULL, 10);
 			break;
 		}
-	if (f)
-		fclose(f);
+	if (ferror(f) && errno != ESRCH)
+		pid = -1;
+	fclose(f);
 	return pid;
+}
+
+/* A leader vanishes without a status when another thread's exec takes its number, and
+ * a debugger has that thread, so that its exec is in nobody's hand here. One that is
+ * in its own exec changes its number as well: it has the old one or its process's. */
+bool sv_task_vanished(const struct sv_task *task)
+{
+	const pid_t self = gettid();
+	pid_t tracer = status_pid(task->plan.tid, "TracerPid:");
+
+	if (tracer >= 0 && tracer != self)
+		tracer = status_pid(task->tgid, "TracerPid:");
+	return tracer >= 0 && tracer != self;
+}
+
+static struct sv_task *still_held(struct sv_tracer *t, struct sv_task *task)
+{
+	if (!task || !sv_task_vanished(task))
+		return task;
+	sv_task_report(t, task, SV_EXEC_GONE, 0, "another thread's exec ended it");
+	sv_task_drop(t, task);
+	return NULL;
 }
 
 static pid_t tgid_of(pid_t tid)
@@ -156,11 +182,34 @@ static void refuse(struct sv_tracer *t, struct sv_task *task, int seize_err)
  * finds at last: the plan says when that is so. */
 static void go_on_unseen(struct sv_tracer *t, struct sv_task *task)
 {
+	t->unseen = true;
 	if (sv_task_answer(t, task->plan.id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE) < 0)
 		sv_task_report(t, task, SV_EXEC_GONE, 0, "the task ended before its exec was judged");
 	else
 		sv_task_report(t, task, SV_EXEC_UNSEEN, 0, NULL);
 	sv_task_drop(t, task);
+}
+
+/* An exec that went on unseen holds the lock that SEIZE needs, until the debugger has
+ * taken note of every thread that it ended: perhaps never. So where a debugger has
+ * any thread of a process, none of them is seized. */
+static bool beside_debugged(const struct sv_tracer *t, const struct sv_task *task)
+{
+	bool found = false;
+	struct dirent *e;
+	char name[40];
+	DIR *d;
+
+	if (!t->unseen || !task->plan.unwatched)
+		return false;
+	snprintf(name, sizeof(name), "/proc/%d/task", task->tgid);
+	d = opendir(name);
+	while (d && !found && (e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.')
+			found = status_pid((pid_t)strtol(e->d_name, NULL, 10), "TracerPid:") > 0;
+	if (d)
+		closedir(d);
+	return found;
 }
 
 /* 0, or why it cannot be held; SEIZE itself is the only sure word on who has it. */
@@ -227,7 +276,7 @@ static void second_plan(struct sv_tracer *t, struct sv_task *old, struct sv_task
 
 void sv_step_start(struct sv_tracer *t, struct sv_task *task)
 {
-	struct sv_task *old = sv_task_find(t, task->plan.tid);
+	struct sv_task *old = still_held(t, sv_task_find(t, task->plan.tid));
 	bool debugged;
 	int rc;
 
@@ -238,7 +287,7 @@ void sv_step_start(struct sv_tracer *t, struct sv_task *task)
 	/* One that waited may be dead by now, but its process still has a queue. */
 	if (task->tgid <= 0)
 		task->tgid = tgid_of(task->plan.tid);
-	if (task->tgid > 0 && sv_task_of(t, task->tgid)) {
+	if (task->tgid > 0 && still_held(t, sv_task_of(t, task->tgid))) {
 		/* Two at a time would deadlock: the one that succeeds waits, with
 		 * the lock that SEIZE needs, until this thread reaps the other. */
 		sv_task_queue(t, task);
@@ -252,6 +301,10 @@ void sv_step_start(struct sv_tracer *t, struct sv_task *task)
 	}
 	if (ioctl(t->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &task->plan.id) < 0) {
 		refuse(t, task, ESRCH);
+		return;
+	}
+	if (beside_debugged(t, task)) {
+		go_on_unseen(t, task);
 		return;
 	}
 	rc = seize(task, &debugged);

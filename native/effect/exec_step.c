@@ -286,6 +286,9 @@ void sv_step_stop(struct sv_tracer *t)
 		if (task->state == SV_TASK_QUEUED) {
 			sv_task_answer(t, task->plan.id, -EACCES, 0);
 			sv_task_report(t, task, SV_EXEC_REFUSED, EACCES, "the session ended");
+		} else if (task->state != SV_TASK_KILLED && sv_task_vanished(task)) {
+			/* Its number may be anybody's by now. */
+			sv_task_report(t, task, SV_EXEC_GONE, 0, "another thread's exec ended it");
 		} else if (task->state != SV_TASK_KILLED) {
 			end(t, task, "the session ended", NULL);
 		}

@@ -24,6 +24,7 @@ struct sv_tracer {
 	/* The tracer thread changes this list under the lock and reads it without. */
 	struct sv_task *tasks;
 	struct sv_task *ready;	/* waited for another exec of their process; tracer thread */
+	bool unseen;		/* an exec went on in a debugger's hand; tracer thread */
 	struct sv_areas areas;
 	struct sv_hashing *hashed;	/* finished ones; guarded by the lock, as is hashers */
 	int hashers;
@@ -51,6 +52,8 @@ void sv_task_state_set(struct sv_tracer *t, struct sv_task *task, enum sv_task_s
 struct sv_task *sv_task_find(struct sv_tracer *t, pid_t tid);
 /* The one of this process that is in hand; there is at most one. */
 struct sv_task *sv_task_of(struct sv_tracer *t, pid_t tgid);
+/* Whether it ended, and no status will tell. */
+bool sv_task_vanished(const struct sv_task *task);
 void sv_task_report(struct sv_tracer *t, struct sv_task *task, enum sv_exec_outcome outcome,
 		    int err, const char *why);
 void sv_task_drop(struct sv_tracer *t, struct sv_task *task);

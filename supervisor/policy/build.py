@@ -83,6 +83,10 @@ def build(  # noqa: PLR0913 - all but two by name
         protected=[*protected, *_files_of(policy)],
         ways=_with_files_of(policy, ways),
     )
+    rows, tests = list(rows), list(tests)
+    if not debuggers.bounded(rows):
+        flags = compiled.flags & ~FLAG_DEBUG
+        compiled = replace(compiled, flags=flags, no_debug=compiled.no_debug or debuggers.NO_FLOOR)
     told, checks = debuggers.calls(rows, tests, allowed=bool(compiled.flags & FLAG_DEBUG))
     compiled = replace(compiled, filter=build_filter(told, checks, hides=policy.hides))
     try:

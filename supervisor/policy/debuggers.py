@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from supervisor.policy.schema import Policy
 
 CALL = "ptrace"
+NO_FLOOR = "a run without Landlock"
 _BELOW = b"/**"
 _ALL = "rules allow only some of the programs in "
 
@@ -50,16 +51,24 @@ def obstacle(policy: Policy, floor: Iterable[bytes], protected: Iterable[bytes])
     return ""
 
 
+def bounded(rows: Iterable[RowLike]) -> bool:
+    """Return whether the kernel bounds debuggers and programs: not in a run without Landlock.
+
+    Somebody outside may hold the tree under a debugger all the same.
+    """
+    return all(row.klass == CLASS_ALLOW for row in rows if row.name == CALL)
+
+
 def calls(
     rows: Iterable[RowLike], tests: Iterable[WhenLike], *, allowed: bool
 ) -> tuple[list[RowLike], list[WhenLike]]:
     """Return the table for the filter: without debuggers every ptrace is told, and refused."""
     rows, tests = list(rows), list(tests)
-    ours = {row.nr for row in rows if row.name == CALL}
-    bounded = {row.nr for row in rows if row.nr in ours and row.klass == CLASS_ALLOW}
-    if allowed and bounded == ours:
+    if allowed and bounded(rows):
         return rows, tests
-    told = [Row(r.nr, CLASS_VERIFY, r.err, r.name, r.note) if r.nr in bounded else r for r in rows]
+    ours = {row.nr for row in rows if row.name == CALL}
+    held = {row.nr for row in rows if row.nr in ours and row.klass == CLASS_ALLOW}
+    told = [Row(r.nr, CLASS_VERIFY, r.err, r.name, r.note) if r.nr in held else r for r in rows]
     return told, [test for test in tests if test.nr not in ours]
 
 
@@ -79,11 +88,13 @@ def _patterns(rules: Sequence[schema.FileRule] | Sequence[schema.ExecRule]) -> I
 
 def _holes(policy: Policy, protected: Iterable[bytes]) -> Iterator[tuple[bytes, bool, str]]:
     """Yield what rules keep from running: pattern, may it be created, who says so."""
+    steered = any(rule.dest[:1] == MARK for rule in policy.files)
+    named = schema.CREATE | schema.RENAME
     for rule in policy.files:
         if not rule.ops & schema.EXEC:
             continue
         held = rule.excluded if rule.action == schema.ALLOW else rule.patterns
-        denied = rule.action == schema.DENY and rule.ops & schema.CREATE
+        denied = rule.action == schema.DENY and rule.ops & named == named and not steered
         for pattern in held:
             yield pattern, not denied, f"rule {rule.id} ({rule.source})"
     for pattern in protected:
@@ -94,7 +105,8 @@ def _meets(pattern: bytes, folder: bytes, *, creates: bool) -> bool:
     """Return whether the pattern may match a path in the folder."""
     if (folder[:1] == MARK) != (pattern[:1] == MARK):
         # The private folder starts empty, wherever it lies: only what may be made there runs.
-        return folder[:1] == MARK and creates and not patterns.is_literal(pattern)
+        # It may lie in the folder, and the pattern in it; its own name is nobody's guess.
+        return creates and (pattern[:1] == MARK or not patterns.is_literal(pattern))
     start = patterns.literal_folder(pattern)
     if _inside(start, folder):
         return True

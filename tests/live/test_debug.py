@@ -114,19 +114,64 @@ def test_memory_of_others(supervised: Supervised, program: Put) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("mode", ["takeover", "hold"])
+def test_threads_that_execute_at_once(supervised: Supervised, program: Put, mode: str) -> None:
+    """One of them under a debugger: neither its process nor the tree waits for ever."""
+    tool = program("tracedthreads")
+    tries = str(max(TRIES // 4, 1))
+    done = supervised([tool, mode, tries], None, "-q", timeout=280)
+    assert done.lines() == [f"{tries} of {tries}"], done.err
+
+
+def outside(supervised: Supervised, compiled: Path, folder: Path) -> tuple[Path, Path]:
+    """A program that may run in the workspace, and one that may not outside of it."""
+    folder.mkdir()
+    shutil.copy("/bin/true", supervised.root / "allowed")
+    return supervised.root / "allowed", Path(shutil.copy(compiled, folder / "forbidden"))
+
+
+def test_links_in_rules(supervised: Supervised, program: Put, tmp_path: Path) -> None:
+    """A rule for a folder that is a link lets the kernel start nothing behind the link."""
+    tool = program("traced")
+    good, bad = outside(supervised, tool, tmp_path / "outside")
+    (tmp_path / "link").symlink_to(bad.parent)
+    rules = (
+        f'  - {{id: link, allow: exec, paths: ["{tmp_path}/link/**"]}}\n'
+        f'  - {{id: seen, allow: read, paths: ["{bad.parent}/**"]}}\n'
+        f'  - {{id: no, deny: exec, paths: ["{bad.parent}/**"]}}\n'
+    )
+    words: list[str | Path] = [tool, "race", str(TRIES), good, bad]
+    done = supervised(words, POLICY + rules, "-q", timeout=120)
+    assert b"FORBIDDEN" not in done.out
+    assert done.lines()[-1:], done.err
+    assert "ran 0 of" not in done.lines()[-1], done.err
+
+
+def test_without_landlock_a_debugger_from_outside(
+    supervised: Supervised, program: Put, tmp_path: Path
+) -> None:
+    """Nothing bounds what the kernel would start there, so nothing starts."""
+    tool = program("traced")
+    good, bad = outside(supervised, tool, tmp_path / "outside")
+    options = ("-q", "--allow-degraded", "landlock")
+    ours = supervised.words(None, *options)
+    traced = ["strace", "-f", "-e", "trace=none", "-o", "log", *ours]
+    done = supervised.natively([*traced, tool, "race", str(TRIES), good, bad])
+    assert done.out == b""
+    assert done.code == 126, done.err
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("mode", ["race", "orphan", "seized"])
 def test_flipped_path(supervised: Supervised, program: Put, tmp_path: Path, mode: str) -> None:
     """A path that is flipped while a traced task executes it never runs what no rule lets run."""
     tool = program("traced")
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    shutil.copy("/bin/true", supervised.root / "allowed")
-    good, bad = supervised.root / "allowed", Path(shutil.copy(tool, outside / "forbidden"))
+    good, bad = outside(supervised, tool, tmp_path / "outside")
     words: list[str | Path] = [tool, mode, str(TRIES), good, bad]
     # Natively an orphan that asks to be traced would be stopped for good by init.
     native = supervised.natively([tool, "race", *map(str, words[2:])], timeout=120)
     assert b"FORBIDDEN" in native.out, "the attack is too weak: it never hits natively"
-    policy = POLICY + f'  - {{id: seen, allow: read, paths: ["{outside}/**"]}}\n'
+    policy = POLICY + f'  - {{id: seen, allow: read, paths: ["{bad.parent}/**"]}}\n'
     done = supervised(words, policy, "-q", timeout=280)
     assert done.code == 0, done.err
     assert b"FORBIDDEN" not in done.out

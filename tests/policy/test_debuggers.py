@@ -17,25 +17,28 @@ from supervisor.policy.compile import FLAG_DEBUG, compile_policy
 
 PATTERNS = (
     *("/a/**", "/a/b/**", "/a/*", "/a/b", "/a/c*/**", "/**", "**/x", "**/b/*", "/d/**", "/a/b/x"),
-    *("${TMPDIR}/**", "${TMPDIR}/b/**", "/tmp/**"),
+    *("/a/[!b]/**", "/a/\\\\*/**", "/a/[x-z]", "/a/\\\\b/**", "**/[bx]", "/[ad]/**"),
+    *("/d", "${vars}/**"),
+    *("${TMPDIR}/**", "${TMPDIR}/b/**", "${TMPDIR}/x", "${TMPDIR}", "/tmp/**"),
 )
-TMP = b"/tmp/p"
-NAMES = (b"b", b"c1", b"x", b"z")
-FOLDERS = (b"/a", b"/d", b"/e", TMP)
+TMPS = (b"/tmp/p", b"/a/p")  # outside of what rules name, and in it
+NAMES = (b"b", b"c1", b"x", b"z", b"*")
+FOLDERS = (b"/a", b"/d", b"/e", *TMPS)
 PATHS = [
     b"/".join((folder, *names))
     for folder in FOLDERS
-    for depth in range(1, 4)
+    for depth in range(4)
     for names in itertools.product(NAMES, repeat=depth)
 ]
 
 
 def random_policy(rng: random.Random) -> str:
     """Write a policy whose rules are mostly about starting programs."""
-    lines = ["files:"]
+    lines = [f"vars: {{vars: {rng.choice(['/a', '/a/*', '/d', '${TMPDIR}'])!r}}}", "files:"]
+    kinds = ["all", "[exec]", "[read, exec]", "[read]", "[exec, create]", "[exec, create, rename]"]
     for number in range(rng.randint(1, 4)):
         verb = rng.choice(["allow", "allow", "deny"])
-        ops = rng.choice(["all", "[exec]", "[read, exec]", "[read]", "[exec, create]"])
+        ops = rng.choice(kinds)
         paths = ", ".join(f'"{path}"' for path in rng.sample(PATTERNS, rng.randint(1, 2)))
         excepts = ", ".join(f'"{path}"' for path in rng.sample(PATTERNS, 1))
         tail = f", except: [{excepts}]" if rng.random() < 0.2 else ""
@@ -60,19 +63,45 @@ def test_where_debuggers_work_the_floor_is_exact(load: Load, seed: int) -> None:
             refused += 1
             assert compiled.no_debug
             continue
-        floor = [path.replace(b"\x01", TMP) for path, _ in compiled.floor]
         data = blob.encode(compiled)
-        for path in PATHS:
+        for path, tmp in itertools.product(PATHS, TMPS):
+            floor = [folder.replace(b"\x01", tmp) for folder, _ in compiled.floor]
             if not any(path.startswith(folder.rstrip(b"/") + b"/") for folder in floor):
                 continue
-            verdict = native.decide(data, schema.EXEC, path, tmp=TMP)
-            if verdict.action != schema.ALLOW:
-                made = native.decide(data, schema.CREATE, path, tmp=TMP)
-                assert path.startswith(TMP), (policy.files, path)
-                assert made.action == schema.DENY, (policy.files, path)
+            if native.decide(data, schema.EXEC, path, tmp=tmp).action != schema.ALLOW:
+                assert path.startswith(tmp), (policy.files, path)
+                for op in (schema.CREATE, schema.RENAME):
+                    made = native.decide(data, op, path, tmp=tmp)
+                    assert made.action == schema.DENY, (policy.files, path, op)
             shown += 1
     assert shown > 100
     assert refused > 5
+
+
+@pytest.mark.parametrize(
+    ("free", "rule"),
+    [
+        ("/tmp", 'deny: exec, paths: ["${TMPDIR}/**"]'),
+        ("/tmp", 'deny: [exec, create], paths: ["${TMPDIR}/x"]'),
+        ("${TMPDIR}", "deny: [exec, create], paths: [/tmp/*/b/**]"),
+        ("${TMPDIR}", 'deny: [exec, create], paths: ["**/x"]'),
+    ],
+)
+def test_private_folder(load: Load, free: str, rule: str) -> None:
+    """It may lie in a folder of the floor, and names come there by rename, too."""
+    text = f'files:\n  - {{id: free, allow: all, paths: ["{free}/**"]}}\n  - {{id: no, {rule}}}\n'
+    assert "rule no " in compile_policy(load(text), program=b"").no_debug
+
+
+def test_private_folder_that_calls_are_steered_to(load: Load) -> None:
+    """What is made there by another name was not asked for by its own."""
+    text = (
+        'files:\n  - {id: free, allow: all, paths: ["${TMPDIR}/**"]}\n'
+        "  - {id: no, deny: all, paths: [/tmp/*/b/**]}\n"
+    )
+    steer = '  - {id: to, steer: create, paths: [/w/**], to: "${TMPDIR}/b"}\n'
+    assert compile_policy(load(text), program=b"").flags & FLAG_DEBUG
+    assert "rule no " in compile_policy(load(text + steer), program=b"").no_debug
 
 
 @pytest.mark.parametrize(
