@@ -98,7 +98,7 @@ static void on_child(void *arg, pid_t pid, int wstatus)
 	sv_session *s = arg;
 	uint64_t one = 1;
 
-	if (pid == s->main_pid) {
+	if (pid == s->main_pid && !sv_guard_follow(wstatus)) {
 		atomic_store(&s->code, WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) :
 							    WTERMSIG(wstatus));
 		atomic_store(&s->exited, WIFEXITED(wstatus) ? 1 : 2);

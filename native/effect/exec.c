@@ -131,7 +131,7 @@ static void take_all(struct sv_tracer *t)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, __WALL | WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &status, __WALL | WNOHANG | WUNTRACED | WCONTINUED)) > 0)
 		sv_step_status(t, pid, status);
 	while ((task = next_called(t)) != NULL)
 		sv_step_called(t, task);

@@ -91,7 +91,7 @@ struct sv_tracer_ops {
 	void (*done)(void *ctx, const struct sv_exec_plan *plan, const struct sv_exec_result *r);
 	/* A process ended. Also told of one that died while it was traced and is
 	 * another task's child, so compare with the pids that are known. */
-	void (*child)(void *ctx, pid_t pid, int wstatus);
+	void (*child)(void *ctx, pid_t pid, int wstatus);	/* stops too, and going on */
 };
 
 /* NULL when out of memory. pin_fd is -1, rule -1. */

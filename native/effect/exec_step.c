@@ -1,8 +1,13 @@
 /* exec_step.c - what a stop means depends on what the task was told before it. */
 #include "effect/tracer.h"
 
+#include "base/fd.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
@@ -246,12 +251,43 @@ static void stopped(struct sv_tracer *t, struct sv_task *task, int event, int si
 		resume(task, PTRACE_CONT);
 }
 
-/* Let go. Another thread of ours becomes a tracer where a task's parent died after
- * its PTRACE_TRACEME was let pass: nobody would ever resume it. */
-static void stray(pid_t pid, int sig)
+static bool traced(pid_t pid)
 {
-	if (ptrace(PTRACE_DETACH, pid, 0, sig) < 0)
-		kill(pid, SIGKILL);
+	static const char none[] = "\nTracerPid:\t0\n";
+	char name[32], text[4096];
+	cleanup_fd int fd = -1;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return fd >= 0;		/* gone */
+	text[n] = 0;
+	return !strstr(text, none);
+}
+
+/* Let go. Another thread of ours becomes a tracer where a task's parent died after
+ * its PTRACE_TRACEME was let pass: nobody would ever resume it. True = it is not
+ * traced at all: a child that job control stopped. */
+static bool stray(pid_t pid, int status)
+{
+	const int event = status >> 16;
+
+	if (ptrace(PTRACE_DETACH, pid, 0, event ? 0 : WSTOPSIG(status)) == 0)
+		return false;
+	if (event == 0 && !traced(pid))
+		return true;
+	kill(pid, SIGKILL);
+	return false;
+}
+
+/* A child's own stop: a task that waits for its turn is not traced yet. */
+static bool by_job_control(const struct sv_task *task, pid_t pid, int status)
+{
+	if (task)
+		return task->state == SV_TASK_QUEUED && status >> 16 == 0;
+	return stray(pid, status);
 }
 
 void sv_step_status(struct sv_tracer *t, pid_t pid, int status)
@@ -261,7 +297,9 @@ void sv_step_status(struct sv_tracer *t, pid_t pid, int status)
 	bool thread;
 
 	task = event == PTRACE_EVENT_EXEC ? exec_event(t, pid) : sv_task_find(t, pid);
-	if (!WIFSTOPPED(status)) {
+	if (WIFCONTINUED(status)) {
+		t->ops->child(t->ctx, pid, status);
+	} else if (!WIFSTOPPED(status)) {
 		/* Killed between its exec and the stop, it has its process's number
 		 * already and no event told so. A leader ends after its threads. */
 		if (!task)
@@ -271,10 +309,10 @@ void sv_step_status(struct sv_tracer *t, pid_t pid, int status)
 			ended(t, task);
 		if (!thread)
 			t->ops->child(t->ctx, pid, status);
+	} else if (by_job_control(task, pid, status)) {
+		t->ops->child(t->ctx, pid, status);
 	} else if (task) {
 		stopped(t, task, event, WSTOPSIG(status));
-	} else {
-		stray(pid, event ? 0 : WSTOPSIG(status));
 	}
 }
 

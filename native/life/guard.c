@@ -38,6 +38,19 @@ struct sv_ipc *sv_guard_ipc(struct sv_err *err)
 	return t;
 }
 
+bool sv_guard_follow(int wstatus)
+{
+	static bool followed;
+	const bool stopped = WIFSTOPPED(wstatus), goes_on = WIFCONTINUED(wstatus);
+
+	/* SIGTSTP, whatever stopped it: the kernel drops that where no shell is there to
+	 * let us go on */
+	if (guarded && (stopped || followed))
+		kill(getppid(), stopped ? SIGTSTP : SIGCONT);
+	followed = stopped;
+	return stopped || goes_on;
+}
+
 void sv_forwarded_signals(sigset_t *set)
 {
 	static const int list[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };

@@ -346,3 +346,58 @@ def test_control_z_and_foreground(supervised: Supervised, terminal: Terminal) ->
     terminal.expect("$ ")
     terminal.type("echo code=$?\n")
     terminal.expect("code=130")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "kill -TSTP 0\nread line\n",
+        "kill -STOP $$\nread line\n",
+        "trap 'kill -STOP $$' TSTP\nread line\n",
+    ],
+    ids=["group", "itself", "on Ctrl-Z"],
+)
+def test_command_that_stops_itself(supervised: Supervised, terminal: Terminal, script: str) -> None:
+    """The shell gets its terminal back, and fg goes on: editors stop themselves on Ctrl-Z."""
+    words = " ".join(supervised.words(None, "-q"))
+    (supervised.root / "s").write_text(f"echo rea''dy\n{script}echo got:$line\n")
+    terminal.type(f"{words} bash s\n")
+    terminal.expect("ready")
+    if "trap" in script:
+        terminal.type("\x1a")
+    terminal.expect("Stopped")
+    terminal.expect("$ ")
+    terminal.type(" \n")
+    terminal.expect("$ ")
+    terminal.type("fg\n")
+    terminal.expect("bash s")
+    terminal.type("hello\n")
+    terminal.expect("got:hello")
+
+
+def test_reading_in_the_background_stops(supervised: Supervised, terminal: Terminal) -> None:
+    """A job that reads the terminal in the background is stopped, and its shell says so."""
+    words = " ".join(supervised.words(None, "-q"))
+    terminal.type(f"{words} cat &\n")
+    terminal.expect("$ ")
+    terminal.type("until jobs -s | grep -q cat; do sleep 0.1; done; echo se''en\n")
+    terminal.expect("seen")
+    terminal.type("fg\n")
+    terminal.expect("cat")
+    terminal.type("hello\n")
+    terminal.expect("hello\r\nhello")
+
+
+def test_stop_that_no_shell_sees(supervised: Supervised) -> None:
+    """A command that stops itself and is continued by its own child goes on."""
+    done = supervised(["sh", "-c", "(sleep 0.3; kill -CONT $$) & kill -STOP $$; echo on; wait"])
+    assert (done.code, done.out) == (0, b"on\n")
+
+
+def test_stopped_command_that_is_killed(supervised: Supervised, terminal: Terminal) -> None:
+    """The end of a command that had stopped itself is seen by the shell."""
+    words = " ".join(supervised.words(None, "-q"))
+    terminal.type(f"{words} sh -c '(sleep 0.5; kill -KILL $$) & kill -STOP $$'\n")
+    terminal.expect("Stopped")
+    terminal.type("until [ -z \"$(jobs -s)\" ]; do sleep 0.1; done; echo code''=$?\n")
+    terminal.expect("Exit 137")
