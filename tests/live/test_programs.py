@@ -30,11 +30,9 @@ HARMLESS = {
     ("bind", "[[]::1]:0"): "urllib3 in pip tries at import whether there is IPv6, no more",
     ("*", "/usr/lib/python3*/__pycache__*"): "a Python that was installed without its compiled "
     "files, as while apt replaces it: as root it writes them, otherwise it does without",
-    (
-        "openat",
-        "/var/tmp/folder.swp",
-    ): "vim looks for a place for its swap file where the file's own folder is missing",
+    ("openat", "/var/tmp/folder.swp"): "vim looks for a place, as the file's own folder is missing",
     ("openat", "/tmp/folder.swp"): "the next place it tries",
+    ("socket", "socket of family 16, type 3"): "npm asks for the network interfaces",
 }
 
 GIT_CONFIG = """\
@@ -251,7 +249,10 @@ def unlike(native: dict[str, str], ours: dict[str, str]) -> list[str]:
 
 
 def same(
-    supervised: Supervised, script: str, prepare: Callable[[Path], None] = Path.touch
+    supervised: Supervised,
+    script: str,
+    prepare: Callable[[Path], None] = Path.touch,
+    pack: str = "agent-dev",
 ) -> Result:
     """Run a script both ways; whatever can be seen of it from outside must be equal.
 
@@ -259,6 +260,7 @@ def same(
         supervised: the runner; its workspace is where both runs take place.
         script: what sh runs.
         prepare: fills the workspace.
+        pack: the policy.
     """
     root = supervised.root
     prepare(root)
@@ -268,7 +270,7 @@ def same(
     root.rename(root.with_name("native"))
     root.mkdir()
     prepare(root)
-    ours = supervised(["sh", "-c", script], "pack:agent-dev", "-q")
+    ours = supervised(["sh", "-c", script], f"pack:{pack}", "-q")
     assert (ours.code, ours.lines()) == (0, native.lines())
     assert (ours.err, native.err) == (b"", b"")
     assert unlike(expected, tree(root)) == []

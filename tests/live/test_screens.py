@@ -15,6 +15,8 @@ import pytest
 from live_world import Supervised
 
 SECONDS = 20.0
+# Looks in a row that must be the same: what is drawn piece by piece is not compared half done.
+STILL = 3
 
 
 class Screen:
@@ -42,9 +44,8 @@ class Screen:
         return done.stdout
 
     def type(self, *keys: str) -> None:
-        """Type text, and keys by tmux's names."""
-        for key in keys:
-            self("send-keys", *(["-l"] if len(key) > 1 and key[0] == "'" else []), key.strip("'"))
+        """Type text, in single quotes, and keys by tmux's names."""
+        self("send-keys", *(key.strip("'") for key in keys))
 
     def shows(self) -> str:
         """What is to be seen."""
@@ -53,13 +54,14 @@ class Screen:
     def wait(self, true: Callable[[str], object]) -> str:
         """Wait for a sight, then for it to stand still."""
         end = time.monotonic() + SECONDS
-        before = ""
+        before, still = "", 0
         while time.monotonic() < end:
             seen = self.shows()
-            if seen == before and true(seen):
+            still = still + 1 if seen == before else 0
+            if still >= STILL and true(seen):
                 return seen
             before = seen
-            time.sleep(0.1)
+            time.sleep(0.04)
         raise AssertionError(f"not what was waited for:\n{before}")
 
     def until(self, text: str) -> str:

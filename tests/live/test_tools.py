@@ -1,4 +1,4 @@
-"""Tools that build, copy and pack under agent-dev: cmake and ninja, rsync, tar, apt, vim.
+"""Tools that build, copy and pack: cmake and ninja, rsync, tar, apt, vim, npm.
 
 As in test_programs: a script runs natively and then supervised, and all that is left is equal.
 """
@@ -212,6 +212,82 @@ find . -name '*.un~' -delete
 rm -f session view
 sha256sum text link other sorted text~ text.old
 """
+
+
+NPM = r"""
+exec 2>&1
+set -eu
+export npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
+export npm_config_progress=false npm_config_loglevel=warn npm_config_offline=true
+# how long it took, and where it wrote about that
+step() { echo "== $*"; "$@" | sed 's/ in [0-9.]*m\?s$//'; }
+(cd parrot && step npm pack --pack-destination ..)
+cd project
+step npm install ../parrot-1.2.0.tgz
+step npm test
+step npm exec -- parrot a "b c"
+step node all.js
+rm -rf node_modules
+step npm ci
+step npm uninstall parrot
+npm run failing >failed || echo "code $?"
+grep -v '[.]log$' failed && rm failed
+"""
+PARROT = {
+    "package.json": """{
+  "name": "parrot", "version": "1.2.0", "bin": "cli.js", "main": "index.js",
+  "scripts": {"postinstall": "node note.js"}
+}
+""",
+    "note.js": "require('fs').writeFileSync('installed', process.version);\n",
+    "index.js": "module.exports = words => ['pieces of eight', ...words].join(' ');\n",
+    "cli.js": "#!/usr/bin/env node\nconsole.log(require('parrot')(process.argv.slice(2)));\n",
+}
+PROJECT = {
+    "package.json": """{
+  "name": "project", "version": "0.1.0", "private": true,
+  "scripts": {
+    "test": "node --test test.mjs >/dev/null && echo tested",
+    "failing": "node -e 'process.exit(7)'"
+  }
+}
+""",
+    "test.mjs": "import test from 'node:test';\nimport assert from 'node:assert';\n"
+    "import parrot from 'parrot';\n"
+    "test('says', () => assert.equal(parrot(['x']), 'pieces of eight x'));\n",
+    # threads, children, streams, watchers and a folder read by the thread pool
+    "all.js": "const {Worker, isMainThread, parentPort} = require('worker_threads');\n"
+    "const {execFileSync, fork} = require('child_process');\n"
+    "const fs = require('fs');\n"
+    "if (!isMainThread) return parentPort.postMessage('from a thread');\n"
+    "if (process.send) return process.send('from a child', () => process.disconnect());\n"
+    "console.log(execFileSync('sh', ['-c', 'echo from a shell']).toString().trim());\n"
+    "console.log(fs.readdirSync('.').join(' '));\n"
+    "new Worker(__filename).on('message', text => {\n"
+    "  console.log(text);\n"
+    "  fork(__filename).on('message', text => console.log(text));\n"
+    "});\n",
+}
+
+
+def packages(root: Path) -> None:
+    """A package of JavaScript, and a project to use it."""
+    for name, files in (("parrot", PARROT), ("project", PROJECT)):
+        (root / name).mkdir()
+        for file, text in files.items():
+            (root / name / file).write_text(text)
+
+
+def test_npm(supervised: Supervised) -> None:
+    """A package is packed, installed without a network, run, installed again and removed."""
+    lines = same(supervised, NPM, packages, "node-dev").lines()
+    assert "pieces of eight a b c" in lines
+    assert [line for line in lines if line.startswith("from")] == [
+        "from a shell",
+        "from a thread",
+        "from a child",
+    ]
+    assert "code 7" in lines
 
 
 def test_cmake(supervised: Supervised) -> None:
