@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* Its fate goes to the caller first, then the task goes its way. */
 static void leave(struct sv_tracer *t, struct sv_task *task, enum sv_exec_outcome outcome,
@@ -251,11 +253,12 @@ static void stopped(struct sv_tracer *t, struct sv_task *task, int event, int si
 		resume(task, PTRACE_CONT);
 }
 
-static bool traced(pid_t pid)
+/* Is a thread of ours its tracer? Not so where a debugger of the tree is. */
+static bool held_by_us(pid_t pid)
 {
-	static const char none[] = "\nTracerPid:\t0\n";
-	char name[32], text[4096];
+	char name[48], text[4096];
 	cleanup_fd int fd = -1;
+	const char *at;
 	ssize_t n;
 
 	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
@@ -264,7 +267,11 @@ static bool traced(pid_t pid)
 	if (n < 0)
 		return fd >= 0;		/* gone */
 	text[n] = 0;
-	return !strstr(text, none);
+	at = strstr(text, "\nTracerPid:");
+	if (!at)
+		return true;
+	snprintf(name, sizeof(name), "/proc/self/task/%ld", strtol(at + 11, NULL, 10));
+	return access(name, F_OK) == 0;
 }
 
 /* Let go. Another thread of ours becomes a tracer where a task's parent died after
@@ -276,7 +283,7 @@ static bool stray(pid_t pid, int status)
 
 	if (ptrace(PTRACE_DETACH, pid, 0, event ? 0 : WSTOPSIG(status)) == 0)
 		return false;
-	if (event == 0 && !traced(pid))
+	if (event == 0 && !held_by_us(pid))
 		return true;
 	kill(pid, SIGKILL);
 	return false;

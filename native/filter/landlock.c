@@ -71,7 +71,9 @@ static int create(int abi, bool open)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Rules are about true paths: behind a link lies a folder that they do not speak of. */
+/* Rules are about true paths: behind a link lies a folder that they do not speak of.
+ * ENOSYS is what a supervisor around this one says; that is told when the filter is
+ * put in place. */
 static int add(int ruleset, const char *path, uint64_t rights)
 {
 	struct path_beneath_attr rule = { .allowed_access = rights };
@@ -80,8 +82,8 @@ static int add(int ruleset, const char *path, uint64_t rights)
 	struct stat st;
 
 	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ?
-			       0 : -errno;
+		return errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP ||
+				       errno == ENOSYS ? 0 : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
