@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 bool sv_look_hidden(const struct sv_work *w, const char *path, int len, struct sv_match *m)
@@ -61,6 +62,32 @@ static bool is_open(struct sv_work *w, int number)
 	       st.st_ino == w->place[0].st.st_ino;
 }
 
+/* Its own links in /proc a process may follow whatever its identity, and we in its
+ * place only with ours: so the walk is made again, and counts where it ended at one
+ * of these links, or at what its descriptor is open on. Nothing else is told. */
+static int pin_own(struct sv_work *w, int how, int rc)
+{
+	const char *name = w->in.name[0].text;
+	struct sv_place *p = &w->place[0];
+	char own[32];
+	pid_t tgid;
+	int n;
+
+	if (rc != -EACCES || p->fd >= 0 || !w->switched || w->row->how == SV_HOW_access ||
+	    strncmp(name, "/proc/", 6) || !sv_plain_names(name + 1) || sv_tracee_tgid(&w->t, &tgid) < 0)
+		return rc;
+	n = snprintf(own, sizeof(own), "/proc/%d/", (int)tgid);
+	sv_creds_leave();
+	w->switched = false;
+	sv_place_close(p);
+	sv_place_init(p);
+	if (sv_pin(&w->paths, &w->t, &w->in.name[0], how, 0, p) == 0 &&
+	    (p->via >= 0 || !strncmp(p->path, own, (size_t)n)))
+		return 0;
+	sv_place_close(p);
+	return rc;
+}
+
 bool sv_look_pin(struct sv_work *w, bool text)
 {
 	const struct sv_pathname *name = &w->in.name[0];
@@ -75,7 +102,7 @@ bool sv_look_pin(struct sv_work *w, bool text)
 		number = name->dirfd;
 		rc = sv_pin_fd(&w->paths, &w->t, number, p);
 	} else {
-		rc = sv_pin(&w->paths, &w->t, name, how, 0, p);
+		rc = pin_own(w, how, sv_pin(&w->paths, &w->t, name, how, 0, p));
 	}
 	rc = as_looked_at(w, text, rc);
 	if (rc < 0) {

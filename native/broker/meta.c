@@ -162,7 +162,7 @@ void sv_do_truncate(struct sv_work *w)
 
 	if (w->in.length < 0)
 		return sv_fail_call(w, EINVAL);
-	if (!pin_object(w, 0))
+	if (!pin_object(w, 0) || sv_refuse_hidden(w, p))
 		return;
 	if (S_ISDIR(p->st.st_mode))
 		return sv_fail_call(w, EISDIR);

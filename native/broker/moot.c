@@ -53,3 +53,19 @@ void sv_refuse_unless(struct sv_work *w, int err)
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	sv_fail_call(w, err);
 }
+
+bool sv_refuse_hidden(struct sv_work *w, const struct sv_place *p)
+{
+	struct sv_str path = { (const uint8_t *)p->path, (size_t)p->len };
+	struct sv_match m;
+
+	if (w->sh->observe || p->held)
+		return false;
+	sv_match_path(w->sh->policy, path, SV_OP_READ, &m);
+	if (!sv_match_hides(w->sh->policy, &m))
+		return false;
+	w->ops |= SV_OP_READ;
+	w->match = m;
+	sv_refuse(w);
+	return true;
+}

@@ -237,6 +237,8 @@ void sv_do_link(struct sv_work *w)
 	if (w->in.flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return sv_fail_call(w, EINVAL);
 	rc = pin_source(w, from);
+	if (rc == 0 && sv_refuse_hidden(w, from))
+		return;
 	if (rc == 0)
 		rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[1], 0, to);
 	if (rc == 0 && sv_place_is_dots(to))

@@ -97,6 +97,9 @@ int sv_moot_old(const struct sv_place *p, bool folder);
 /* Policy says no, but with err the kernel would have ended the call before: then
  * nothing was refused, and nothing is recorded. */
 void sv_refuse_unless(struct sv_work *w, int err);
+/* Where a rule hides the pinned object: refused as that rule says, and true. For calls
+ * that the object's kind could end before the rules are asked. */
+bool sv_refuse_hidden(struct sv_work *w, const struct sv_place *p);
 
 /* The record of a call that was carried out, for handlers that answer through
  * others. effect as it was done. */

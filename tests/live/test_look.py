@@ -149,7 +149,15 @@ def calls(name):
     yield "mkdir", 83, name, 0o700
     yield "link", 86, b"visible", name
     yield "rename", 82, b"visible", name
+    yield "link", 86, name, b"linked"
+    yield "rename", 82, name, b"moved"
+    yield "truncate", 76, name, 1
+    yield "symlink", 88, b"x", name
+    yield "mknod", 133, name, 0o100600, 0
+    yield "setxattr", 188, name, b"user.x", b"y", 1, 0
+    yield "utime", 132, name, None
     yield "unlink", 87, name
+    yield "rmdir", 84, name
     yield "chmod", 90, name, 0o600
     yield "execve", 59, name, None, None
 watcher = libc.inotify_init()
