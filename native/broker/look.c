@@ -74,7 +74,7 @@ static int pin_own(struct sv_work *w, int how, int rc)
 	int n;
 
 	if (rc != -EACCES || p->fd >= 0 || !w->switched || w->row->how == SV_HOW_access ||
-	    strncmp(name, "/proc/", 6) || !sv_plain_names(name + 1) || sv_tracee_tgid(&w->t, &tgid) < 0)
+	    !sv_leads_to_proc(name) || !sv_plain_names(name + 1) || sv_tracee_tgid(&w->t, &tgid) < 0)
 		return rc;
 	n = snprintf(own, sizeof(own), "/proc/%d/", (int)tgid);
 	sv_creds_leave();
@@ -146,6 +146,8 @@ int sv_look_put(struct sv_work *w, const void *buf, size_t n)
 	if (sv_still_valid(&w->t) < 0)
 		return -ECANCELED;
 	rc = sv_poke(w->call.tid, w->in.buf, buf, n);
+	if (rc < 0 && sv_still_valid(&w->t) < 0)
+		return -ECANCELED;
 	return rc == -EIO ? -EFAULT : rc;
 }
 

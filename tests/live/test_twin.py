@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from live_world import Result, Supervised
+from live_world import POLICY, Result, Supervised
 
 log = logging.getLogger(__name__)
 
@@ -194,7 +194,13 @@ def tree_of(root: Path) -> list[str]:
     return found
 
 
-def twins(supervised: Supervised, program: Path, seed: int, words: list[str]) -> list[Result]:
+# Every look comes to the supervisor as soon as any name is hidden.
+LOOKING = POLICY + "  - {id: hidden, deny: all, as: ENOENT, paths: [/nowhere/**]}\n"
+
+
+def twins(
+    supervised: Supervised, program: Path, seed: int, words: list[str], policy: str | None
+) -> list[Result]:
     """The same operations natively and supervised, each in a tree of its own."""
     trees = [supervised.root / f"{twin}{seed}" for twin in "ns"]
     for tree in trees:
@@ -202,21 +208,27 @@ def twins(supervised: Supervised, program: Path, seed: int, words: list[str]) ->
     with ThreadPoolExecutor(1) as pool:
         argv = [program, trees[0], str(seed), *words]
         future = pool.submit(supervised.natively, argv, timeout=100)
-        ours = supervised([program, trees[1], str(seed), *words], None, "-q", timeout=100)
+        ours = supervised([program, trees[1], str(seed), *words], policy, "-q", timeout=100)
         native = future.result()
     for result in (native, ours):
         assert result.code == 0, result.err
     return [native, ours]
 
 
-def check(supervised: Supervised, program: Path, words: list[str], operations: int) -> None:
+def check(
+    supervised: Supervised,
+    program: Path,
+    words: list[str],
+    operations: int,
+    policy: str | None = None,
+) -> None:
     """Run all seeds; fail with the first differences."""
     seen: Counter[str] = Counter()
     wrong = []
     runs = max(1, operations // A_RUN)
     for seed in range(FIRST_SEED, FIRST_SEED + runs):
         count = [str(min(A_RUN, operations)), *words]
-        native, ours = twins(supervised, program, seed, count)
+        native, ours = twins(supervised, program, seed, count, policy)
         pairs = list(zip(epochs(native), epochs(ours), strict=True))
         texts = [compare(a, b, seen, bool(words)) for a, b in pairs]
         wrong += [f"seed {seed}: {text}" for text in texts if text]
@@ -234,6 +246,12 @@ def test_random_operations(supervised: Supervised, program: Callable[..., Path])
     check(supervised, program("twin"), [], OPERATIONS)
 
 
+@pytest.mark.timeout(max(240, OPERATIONS // 200))
+def test_where_names_are_hidden(supervised: Supervised, program: Callable[..., Path]) -> None:
+    """The same where stat, access, readlink and listings are brokered, too."""
+    check(supervised, program("twin"), [], OPERATIONS // 2, LOOKING)
+
+
 @pytest.fixture
 def open_to_all() -> Iterator[Supervised]:
     """A workspace that others reach; pytest shuts its own folder again at every start."""
@@ -248,9 +266,10 @@ def open_to_all() -> Iterator[Supervised]:
 @pytest.mark.root
 @pytest.mark.timeout(max(240, OPERATIONS // 200))
 @pytest.mark.parametrize("words", [["54321"], ["54321", "turns"]], ids=["for good", "in turns"])
+@pytest.mark.parametrize("policy", [None, LOOKING], ids=["plain", "hiding"])
 def test_changed_identity(
-    open_to_all: Supervised, compile_c: Callable[..., Path], words: list[str]
+    open_to_all: Supervised, compile_c: Callable[..., Path], words: list[str], policy: str | None
 ) -> None:
     """The same where root became somebody else, for good or from time to time."""
     program = Path(shutil.copy(compile_c("twin"), open_to_all.root / "twin"))
-    check(open_to_all, program, words, OPERATIONS // 4)
+    check(open_to_all, program, words, OPERATIONS // 4, policy)
