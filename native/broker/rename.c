@@ -218,6 +218,22 @@ static int pin_source(struct sv_work *w, struct sv_place *from)
 	return sv_pin(&w->paths, &w->t, &w->in.name[0], pin, 0, from);
 }
 
+/* False = failed or refused, and answered. */
+static bool pin_link(struct sv_work *w, struct sv_place *from, struct sv_place *to)
+{
+	int rc = pin_source(w, from);
+
+	if (rc == 0 && sv_refuse_hidden(w, from))
+		return false;
+	if (rc == 0)
+		rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[1], 0, to);
+	if (rc == 0 && sv_place_is_dots(to))
+		rc = -EEXIST;
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	return rc == 0;
+}
+
 static int do_link(struct sv_work *w)
 {
 	const struct sv_place *from = &w->place[0], *to = &w->place[1];
@@ -232,19 +248,12 @@ static int do_link(struct sv_work *w)
 void sv_do_link(struct sv_work *w)
 {
 	struct sv_place *from = &w->place[0], *to = &w->place[1];
-	int rc, moot;
+	int moot;
 
 	if (w->in.flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return sv_fail_call(w, EINVAL);
-	rc = pin_source(w, from);
-	if (rc == 0 && sv_refuse_hidden(w, from))
+	if (!pin_link(w, from, to))
 		return;
-	if (rc == 0)
-		rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[1], 0, to);
-	if (rc == 0 && sv_place_is_dots(to))
-		rc = -EEXIST;
-	if (rc < 0)
-		return sv_fail_call(w, -rc);
 	if (!allowed(w, SV_OP_CREATE, to, moot_link))
 		return;
 	moot = moot_link(w);
