@@ -1,7 +1,8 @@
 /* loop.c - times one call in a loop: `loop OP N PATH` prints "OP ns_per_call".
  *
  * Ops: getppid (no rule speaks about it), openclose (an existing file, read
- * only), creat (create, close, unlink), stat. One tenth more runs first. */
+ * only), creat (create, close, unlink), stat, list (all entries of a folder). One tenth
+ * more runs first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,6 +22,23 @@ static double now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+/* The folder stays open from the first time on. */
+static int list(const char *path)
+{
+	static char entries[32768];
+	static int fd = -1;
+	long n;
+
+	if (fd < 0)
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	do {
+		n = syscall(SYS_getdents64, fd, entries, sizeof(entries));
+	} while (n > 0);
+	return (int)n;
+}
+
 static int once(const char *op, const char *path)
 {
 	struct stat st;
@@ -30,6 +48,8 @@ static int once(const char *op, const char *path)
 		return syscall(SYS_getppid) < 0;
 	if (!strcmp(op, "stat"))
 		return stat(path, &st);
+	if (!strcmp(op, "list"))
+		return list(path);
 	if (!strcmp(op, "openclose")) {
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		return fd < 0 ? -1 : close(fd);
