@@ -62,30 +62,46 @@ static bool is_open(struct sv_work *w, int number)
 	       st.st_ino == w->place[0].st.st_ino;
 }
 
-/* Its own links in /proc a process may follow whatever its identity, and we in its
- * place only with ours: so the walk is made again, and counts where it ended at one
- * of these links, or at what its descriptor is open on. Nothing else is told. */
-static int pin_own(struct sv_work *w, int how, int rc)
+/* Is this the name of something in the process's own folder of /proc, or of what one of
+ * its descriptors is open on, and no way on from there? */
+static bool is_own(const char *name, pid_t tgid)
 {
-	const char *name = w->in.name[0].text;
-	struct sv_place *p = &w->place[0];
-	char own[32];
-	pid_t tgid;
-	int n;
+	char numbered[32];
+	const char *const starts[] = { numbered, "/proc/self/", "/proc/thread-self/", "/dev/" };
+	const char *rest = NULL, *slash;
+	size_t i;
 
-	if (rc != -EACCES || p->fd >= 0 || !w->switched || w->row->how == SV_HOW_access ||
-	    !sv_leads_to_proc(name) || !sv_plain_names(name + 1) || sv_tracee_tgid(&w->t, &tgid) < 0)
-		return rc;
-	n = snprintf(own, sizeof(own), "/proc/%d/", (int)tgid);
+	snprintf(numbered, sizeof(numbered), "/proc/%d/", (int)tgid);
+	for (i = 0; i < sizeof(starts) / sizeof(starts[0]) && !rest; i++)
+		if (!strncmp(name, starts[i], strlen(starts[i])))
+			rest = name + strlen(starts[i]);
+	if (!rest || !sv_leads_to_proc(name) || !sv_plain_names(rest))
+		return false;
+	slash = strchr(rest, '/');
+	return !slash || (!strchr(slash + 1, '/') && strncmp(rest, "cwd/", 4) && strncmp(rest, "root/", 5));
+}
+
+bool sv_look_as_ourselves(struct sv_work *w)
+{
+	pid_t tgid;
+
+	if (!w->switched || w->row->how == SV_HOW_access || sv_tracee_tgid(&w->t, &tgid) < 0 ||
+	    !is_own(w->in.name[0].text, tgid))
+		return false;
 	sv_creds_leave();
 	w->switched = false;
-	sv_place_close(p);
+	return true;
+}
+
+static int pin_name(struct sv_work *w, int how)
+{
+	struct sv_place *p = &w->place[0];
+	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], how, 0, p);
+
+	if (rc != -EACCES || p->fd >= 0 || !sv_look_as_ourselves(w))
+		return rc;
 	sv_place_init(p);
-	if (sv_pin(&w->paths, &w->t, &w->in.name[0], how, 0, p) == 0 &&
-	    (p->via >= 0 || !strncmp(p->path, own, (size_t)n)))
-		return 0;
-	sv_place_close(p);
-	return rc;
+	return sv_pin(&w->paths, &w->t, &w->in.name[0], how, 0, p);
 }
 
 bool sv_look_pin(struct sv_work *w, bool text)
@@ -102,7 +118,7 @@ bool sv_look_pin(struct sv_work *w, bool text)
 		number = name->dirfd;
 		rc = sv_pin_fd(&w->paths, &w->t, number, p);
 	} else {
-		rc = pin_own(w, how, sv_pin(&w->paths, &w->t, name, how, 0, p));
+		rc = pin_name(w, how);
 	}
 	rc = as_looked_at(w, text, rc);
 	if (rc < 0) {

@@ -12,6 +12,9 @@
  * name. False = failed, hidden or refused, and answered. text: of another program's
  * links in /proc this would tell where they lead, which only the program may know. */
 bool sv_look_pin(struct sv_work *w, bool text);
+/* Its own links in /proc a process may follow whatever its identity, and we in its place
+ * only with ours: true = that was it, and the identity is left. */
+bool sv_look_as_ourselves(struct sv_work *w);
 /* Does a rule hide this true path? The answer is left in *m. */
 bool sv_look_hidden(const struct sv_work *w, const char *path, int len, struct sv_match *m);
 /* Write n bytes to in.buf. 0, -EFAULT, -ECANCELED (nobody waits any more), or what

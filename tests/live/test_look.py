@@ -117,6 +117,50 @@ def test_access_goes_by_real_ids(supervised: Supervised, program: Put) -> None:
     )
 
 
+OTHERS = """
+import os
+fd = os.open("secret-of-root", os.O_RDONLY)
+os.dup2(fd, 3)
+parent, child = os.getpid(), os.fork()
+if child:
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+os.setresuid(54321, 54321, 54321)
+def tell(name):
+    for call in (os.stat, os.lstat, os.readlink):
+        try:
+            got = call(name)
+            got = "a text" if isinstance(got, str) else oct(got.st_mode)
+        except OSError as error:
+            got = os.strerror(error.errno)
+        print(call.__name__, name.replace(str(parent), "PARENT"), got)
+folders = ("/proc/self", f"/proc/{parent}", "/proc/thread-self", f"/proc/self/root/proc/{parent}")
+for folder in folders:
+    for name in ("fd/3", "fd", "exe", "cwd", "ns/mnt", "fd/3/x", "cwd/locked/x", "cwd/locked/none"):
+        tell(f"{folder}/{name}")
+tell("/dev/fd/3")
+tell("/dev/stdin")
+"""
+
+
+@pytest.mark.root
+def test_links_of_others_in_proc(supervised: Supervised) -> None:
+    """Who became somebody else follows its own links in /proc, and no other program's."""
+    reachable(supervised.root)
+    (supervised.root / "secret-of-root").write_text("")
+    (supervised.root / "locked").mkdir(mode=0o700)
+    (supervised.root / "locked/x").touch()
+    native = supervised.natively([PYTHON, "-ISc", OTHERS])
+    assert sum(line.endswith("Permission denied") for line in native.lines()) > 20
+    ours = supervised([PYTHON, "-ISc", OTHERS], HIDING, "-q")
+    assert native.code == ours.code == 0, ours.err
+    pairs = list(zip(native.lines(), ours.lines(), strict=True))
+    # further on from its own links, and into others' folders by way of them, we do not go for it
+    behind = ("/fd/3/x", "/self/root/proc/PARENT/", "/cwd/locked/")
+    wrong = [p for p in pairs if p[0] != p[1] and not p[1].endswith("Permission denied")]
+    wrong += [p for p in pairs if p[0] != p[1] and not any(word in p[0] for word in behind)]
+    assert not wrong, "\n".join(differing(wrong))
+
+
 # Prints what each call says of each name: an errno, or that there is something.
 EVERY = """
 import ctypes, errno, os, platform, sys
