@@ -32,6 +32,7 @@ HARMLESS = {
     "files, as while apt replaces it: as root it writes them, otherwise it does without",
     ("openat", "/var/tmp/folder.swp"): "vim looks for a place, as the file's own folder is missing",
     ("openat", "/tmp/folder.swp"): "the next place it tries",
+    ("socket", "socket of family 1, type 2"): "utempter, which tmux starts, tells the system log",
     ("socket", "socket of family 16, type 3"): "npm asks for the network interfaces",
 }
 

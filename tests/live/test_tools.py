@@ -1,4 +1,4 @@
-"""Tools that build, copy and pack: cmake and ninja, rsync, tar, apt, vim, npm.
+"""Tools that build, copy and pack: cmake and ninja, rsync, tar, apt, vim, npm, tmux.
 
 As in test_programs: a script runs natively and then supervised, and all that is left is equal.
 """
@@ -288,6 +288,45 @@ def test_npm(supervised: Supervised) -> None:
         "from a child",
     ]
     assert "code 7" in lines
+
+
+TMUX = r"""
+exec 2>&1
+set -eu
+export TMUX_TMPDIR=${TMPDIR:-$HOME} TERM=xterm
+tm() { tmux -f /dev/null -L live "$@"; }
+# until it is seen, for ten seconds
+see() { for _ in $(seq 100); do tm capture-pane -pt "$1" | grep "$2" && return; sleep 0.1; done; }
+tm new-session -d -s one -n first -x 80 -y 24 "exec env PS1= sh"
+tm send-keys -t one 'echo size $(stty size)' Enter
+see one '^size'
+tm split-window -h -t one "exec env PS1= sh"
+tm list-panes -t one -F '#{pane_index} #{pane_width}x#{pane_height}'
+tm send-keys -t one:0.1 'read word; echo got $word >heard; tmux wait-for -S heard' Enter
+tm send-keys -t one:0.1 'a word' Enter
+tm wait-for heard
+cat heard
+tm pipe-pane -t one:0.0 'cat >piped'
+tm send-keys -t one:0.0 'echo through a pipe; tmux wait-for -S piped' Enter
+tm wait-for piped
+tm set-buffer 'pasted text' && tm save-buffer buffer && cat buffer && echo
+tm kill-pane -t one:0.1
+tm new-window -t one -n two "sleep 100"
+tm list-windows -t one -F '#{window_index} #{window_name}'
+tm resize-window -t one:0 -x 40 -y 10
+tm send-keys -t one:0 'clear; until stty size | grep "^10 40"; do sleep 0.1; done' Enter
+see one:0 '^10 40'
+tm kill-server
+tm list-sessions >/dev/null 2>&1 || echo "code $?"
+grep -c 'through a pipe' piped && rm piped
+"""
+
+
+def test_tmux(supervised: Supervised) -> None:
+    """A server of its own, windows, panes, pipes and sizes work inside the run."""
+    lines = same(supervised, TMUX).lines()
+    assert "10 40" in lines
+    assert "got a word" in lines
 
 
 def test_cmake(supervised: Supervised) -> None:
