@@ -133,30 +133,6 @@ if __name__ == "__main__":
     assert done.err == b""
 
 
-def test_tmux(supervised: Supervised) -> None:
-    """A server, a client and a pane are what they are without us, also the second time."""
-    script = """\
-t="tmux -L x -f /dev/null"
-$t new-session -d -x 60 -y 10 'echo ready; cat'
-until $t capture-pane -p | grep -q ready; do sleep 0.05; done
-$t send-keys typed Enter
-until [ "$($t capture-pane -p | grep -c typed)" = 2 ]; do sleep 0.05; done
-$t split-window 'stty size; sleep 30'
-until $t capture-pane -p | grep -q '[0-9] 60'; do sleep 0.05; done
-$t list-panes -F '#{pane_index} #{pane_width}x#{pane_height}'
-$t capture-pane -p
-$t kill-server
-while $t list-sessions 2>/dev/null; do sleep 0.05; done
-"""
-    (supervised.root / "t.sh").write_text(f"export TMUX_TMPDIR=$PWD\n{script}")
-    done = supervised(["sh", "-c", "sh t.sh; sh t.sh"], "pack:agent-dev")
-    assert done.code == 0, done.err
-    (supervised.root / f"tmux-{os.getuid()}" / "x").unlink(missing_ok=True)
-    native = supervised.natively(["sh", "-c", "sh t.sh; sh t.sh"])
-    assert done.lines() == native.lines()
-    assert "1 60x4" in done.out.decode()
-
-
 def test_nobody_outside(supervised: Supervised, program: Put) -> None:
     """A server outside is not reached by its path, flipped in or moved in."""
     tool = program("local")
