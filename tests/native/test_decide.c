@@ -215,7 +215,7 @@ static void test_pins(void)
 {
 	struct make m = { 0 };
 	struct sv_policy *p;
-	char id[8];
+	char id[16];
 	int r;
 
 	rule(&m, "all", SV_ALLOW, 0xff, "/b/**");			/* 0 */
