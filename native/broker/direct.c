@@ -41,6 +41,8 @@ static bool allowed(struct sv_work *w, struct sv_place *p)
 {
 	uint32_t ops = sv_open_ops(w->in.flags);
 
+	if (w->sh->steers)	/* what it was steered to may be there as well */
+		return false;
 	if (S_ISDIR(p->st.st_mode) && ops & SV_OP_READ)
 		ops = (ops & ~(uint32_t)SV_OP_READ) | SV_OP_LIST;
 	return sv_decide_call(w, ops, p) && w->match.action == SV_ALLOW;

@@ -3,6 +3,7 @@
  * The folder is pinned, the decision is about its true path plus the last
  * component, and the kernel does the call on that folder and that component,
  * so a swapped parent changes nothing. */
+#include "broker/shadow.h"
 #include "broker/trash.h"
 
 #include <errno.h>
@@ -113,6 +114,8 @@ void sv_do_unlink(struct sv_work *w)
 	if (w->in.flags & ~(uint64_t)AT_REMOVEDIR)
 		return sv_fail_call(w, EINVAL);
 	rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
+	if (sv_shadow_unlink(w, rc))
+		return;
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
 	if (sv_place_is_dots(p))	/* fails as it would natively, and changes nothing */

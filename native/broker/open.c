@@ -6,6 +6,7 @@
 #include "broker/debug.h"
 #include "broker/direct.h"
 #include "broker/reopen.h"
+#include "broker/shadow.h"
 #include "broker/terminal.h"
 #include "decode/openhow.h"
 
@@ -60,6 +61,8 @@ static void open_existing(struct sv_work *w)
 	uint32_t ops = sv_open_ops(w->in.flags);
 	const int err = object_errno(w, p);
 
+	if (sv_shadow_open(w, p))
+		return;
 	if (S_ISDIR(p->st.st_mode) && ops & SV_OP_READ)
 		ops = (ops & ~(uint32_t)SV_OP_READ) | SV_OP_LIST;
 	if (p->held || given) {
@@ -147,9 +150,12 @@ static void open_missing(struct sv_work *w)
 		ops = SV_OP_CREATE | (ops & SV_OP_WRITE);
 	if (w->sh->steers && !w->sh->observe && !w->in.resolve) {
 		sv_place_close(p);
-		if (sv_pin_missing(&w->paths, &w->t, &w->in.name[0], p) == 0 &&
-		    !sv_decide_call(w, ops, p) && w->match.action == SV_STEER)
-			return sv_steer_open(w, p);
+		if (sv_pin_missing(&w->paths, &w->t, &w->in.name[0], p) == 0) {
+			if (sv_shadow_open(w, p))
+				return;
+			if (!sv_decide_call(w, ops, p) && w->match.action == SV_STEER)
+				return sv_steer_open(w, p);
+		}
 		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	}
 	sv_fail_call(w, ENOENT);

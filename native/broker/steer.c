@@ -108,6 +108,14 @@ int sv_steer_name(struct sv_work *w, struct sv_place *place)
 	return 0;
 }
 
+int sv_steer_find(const struct sv_work *w, const struct sv_place *place)
+{
+	char rest[SV_PATH_MAX];
+	int base, rc = destination(w, place, rest, &base);
+
+	return rc < 0 ? rc : open_inside(base, rest, O_PATH | O_NOFOLLOW, 0);
+}
+
 static bool wants_write(const struct sv_work *w)
 {
 	return (w->in.flags & O_ACCMODE) != O_RDONLY || w->in.flags & O_TRUNC;

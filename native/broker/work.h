@@ -131,6 +131,8 @@ extern const struct sv_tracer_ops sv_exec_ops;
 
 /* broker/steer.c: carry the call out at the rule's destination. */
 void sv_steer_open(struct sv_work *w, struct sv_place *place);
+/* What lies at the destination of w->match now: O_PATH (owned), or -errno. */
+int sv_steer_find(const struct sv_work *w, const struct sv_place *place);
 /* Move a new name (pinned parent and last component) to its destination, with
  * the folders on the way made. 0 or -errno; w->match is the steer. */
 int sv_steer_name(struct sv_work *w, struct sv_place *place);

@@ -89,12 +89,12 @@ Cube = dict[int, tuple[int, int]]
 
 
 def build_filter(
-    rows: Iterable[RowLike], tests: Iterable[WhenLike], *, hides: bool = False
+    rows: Iterable[RowLike], tests: Iterable[WhenLike], *, looks: bool = False
 ) -> bytes:
     """Return the seccomp program as struct sock_filter[], 8 bytes an instruction.
 
     Rows: ALLOW stays in the kernel, BROKER and VERIFY notify, REFUSE fails with its
-    errno; LOOK stays in the kernel, or notifies where the policy ``hides`` names.
+    errno; LOOK stays in the kernel, or notifies where ``looks`` says so.
     Numbers without a row fail with ENOSYS; a foreign or x32 call kills.
 
     Raises:
@@ -114,8 +114,7 @@ def build_filter(
         by_nr.setdefault(test.nr, []).append(test)
     for row in rows:
         for klass, err, cube in _rules(row, by_nr.pop(row.nr, [])):
-            looks = klass == CLASS_LOOK and not hides
-            chosen = CLASS_ALLOW if looks else klass
+            chosen = CLASS_ALLOW if klass == CLASS_LOOK and not looks else klass
             _add(seccomp, program, row.nr, _action(seccomp, chosen, err), cube)
     if by_nr:
         raise SupervisorError(f"argument tests for syscalls without a row: {sorted(by_nr)}")

@@ -256,3 +256,9 @@ class Policy:
     def hides(self) -> bool:
         """Return whether names are hidden, so that calls that only look are asked about, too."""
         return not self.observe and any(rule.hide for rule in self.files)
+
+    @property
+    def looks(self) -> bool:
+        """Return whether calls that only look are asked about: names are hidden or elsewhere."""
+        trees = any(rule.dest_kind == DEST_TREE for rule in self.files)
+        return self.hides or (trees and not self.observe)

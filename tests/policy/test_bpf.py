@@ -89,7 +89,7 @@ def corners(tests: list[WhenLike], nr: int) -> list[tuple[int, ...]]:
 
 def prove(rows: list[RowLike], tests: list[WhenLike], *, hides: bool = False) -> bytes:
     """Build the program and hold its verdicts against the table's."""
-    program = build_filter(rows, tests, hides=hides)
+    program = build_filter(rows, tests, looks=hides)
     assert len(program) // 8 <= 4096
     numbers = {row.nr for row in rows}
     around = {nr + step for nr in numbers for step in (-1, 1)}

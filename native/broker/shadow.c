@@ -1,0 +1,111 @@
+/* shadow.c - reading after writing, where writes go to a tree of their own. */
+#include "broker/shadow.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool steers_to_tree(const struct sv_work *w, const struct sv_place *p, uint32_t op,
+			   struct sv_match *m)
+{
+	sv_match_path(w->sh->policy, (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len }, op, m);
+	return m->action == SV_STEER && w->sh->policy->rules[m->rule].dest_kind == SV_DEST_TREE;
+}
+
+static bool is_folder(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The steer that says where the path lies. *only = all of it is there. False: none. */
+static bool find_rule(struct sv_work *w, const struct sv_place *p, bool folder, bool *only)
+{
+	struct sv_match reading;
+
+	*only = steers_to_tree(w, p, folder ? SV_OP_LIST : SV_OP_READ, &reading);
+	if (*only)
+		w->match = reading;
+	else if (reading.action == SV_DENY && reading.rule >= 0)
+		return false;
+	return *only || steers_to_tree(w, p, SV_OP_WRITE, &w->match);
+}
+
+int sv_shadow(struct sv_work *w, const struct sv_place *p)
+{
+	const bool folder = p->fd >= 0 && S_ISDIR(p->st.st_mode);
+	bool only = false;
+	int fd = SV_NO_SHADOW;
+
+	if (!w->sh->steers || w->sh->observe || p->held || p->path[0] != '/')
+		return SV_NO_SHADOW;
+	if (find_rule(w, p, folder, &only))
+		fd = sv_steer_find(w, p);
+	if (fd >= 0 && folder && !only && is_folder(fd))
+		sv_close_fd(&fd);
+	if (fd >= 0 || (only && fd == -ENOENT))
+		return fd;
+	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+	return SV_NO_SHADOW;
+}
+
+bool sv_shadow_open(struct sv_work *w, struct sv_place *p)
+{
+	cleanup_fd int fd = -1;
+
+	if ((w->in.flags & O_ACCMODE) != O_RDONLY || w->in.flags & (O_CREAT | O_TRUNC))
+		return false;
+	fd = sv_shadow(w, p);
+	if (fd < 0)
+		return false;
+	w->ops |= is_folder(fd) ? SV_OP_LIST : SV_OP_READ;
+	sv_close_fd(&fd);
+	sv_steer_open(w, p);
+	return true;
+}
+
+static void unlink_there(struct sv_work *w, bool original)
+{
+	struct sv_place *p = &w->place[0];
+	struct sv_match removing;
+	int rc;
+
+	w->ops |= SV_OP_DELETE;
+	sv_match_path(w->sh->policy, (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len },
+		      SV_OP_DELETE, &removing);
+	if (removing.action == SV_DENY && removing.rule >= 0) {
+		w->match = removing;
+		return sv_refuse(w);
+	}
+	if (original)
+		return sv_refuse_why(w, EPERM, "what was written to another tree would give way to the "
+					       "original, which stays");
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	rc = sv_steer_name(w, p);
+	if (rc == 0 && unlinkat(p->parent, p->last, (int)w->in.flags) < 0)
+		rc = -errno;
+	sv_give_result(w, rc);
+}
+
+bool sv_shadow_unlink(struct sv_work *w, int rc)
+{
+	struct sv_place *p = &w->place[0];
+	struct stat st;
+	int there;
+
+	if (!w->sh->steers || w->sh->observe || (rc < 0 && rc != -ENOENT))
+		return false;
+	if (rc == -ENOENT && sv_pin_missing(&w->paths, &w->t, &w->in.name[0], p) < 0)
+		return false;
+	there = sv_place_is_dots(p) ? SV_NO_SHADOW : sv_shadow(w, p);
+	if (there < 0)
+		return false;
+	close(there);
+	unlink_there(w, rc == 0 && fstatat(p->parent, p->last, &st, AT_SYMLINK_NOFOLLOW) == 0);
+	return true;
+}

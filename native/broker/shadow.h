@@ -1,0 +1,23 @@
+/* shadow.h - what a rule's tree holds of a path whose writes it takes. */
+#ifndef SV_BROKER_SHADOW_H
+#define SV_BROKER_SHADOW_H
+
+#include "broker/work.h"
+
+#include <errno.h>
+
+enum { SV_NO_SHADOW = -EAGAIN };
+
+/* The object that lies at the destination of a rule that steers this path to a tree:
+ * an O_PATH descriptor (owned) with w->match the rule, -ENOENT where it could only lie
+ * there and does not, or SV_NO_SHADOW: the path means what it says, w->match is reset.
+ * A folder that is at both places is no shadow. */
+int sv_shadow(struct sv_work *w, const struct sv_place *p);
+/* The same for an open that only reads: was it steered, and answered? What was written
+ * is read again, unless a rule denies reading. */
+bool sv_shadow_open(struct sv_work *w, struct sv_place *p);
+/* The same for the removal of a name whose folder was pinned, or not (rc): what lies in
+ * the tree alone is removed there. */
+bool sv_shadow_unlink(struct sv_work *w, int rc);
+
+#endif
