@@ -142,6 +142,8 @@ def _seccomp() -> Any:  # noqa: ANN401 - an untyped module
 
 def _rules(row: RowLike, tests: Sequence[WhenLike]) -> list[tuple[int, int, Cube]]:
     """Return disjoint (class, errno, cube) for one syscall."""
+    if any((test.klass, test.err) == (row.klass, row.err) for test in tests):
+        return _rules_with_own(row, tests)
     out = []
     rest: list[Cube] = [{}]
     for test in tests:
@@ -159,6 +161,40 @@ def _rules(row: RowLike, tests: Sequence[WhenLike]) -> list[tuple[int, int, Cube
         rest = remaining
     out.extend((row.klass, row.err, cube) for cube in rest)
     return out
+
+
+def _rules_with_own(row: RowLike, tests: Sequence[WhenLike]) -> list[tuple[int, int, Cube]]:
+    """Do as ``_rules``, where some tests give what the row gives anyway.
+
+    Those only take away from later tests; cutting the rest along them, too, would
+    multiply the pieces that tell one value from all others.
+    """
+    out: list[tuple[int, int, Cube]] = []
+    rest: list[Cube] = [{}]
+    for i, test in enumerate(tests):
+        if (test.klass, test.err) == (row.klass, row.err):
+            continue
+        held: list[Cube] = [{test.arg: (test.mask, test.value)}]
+        for earlier in tests[:i]:
+            parts = (_split(cube, earlier.arg, earlier.mask, earlier.value) for cube in held)
+            held = [cube for _, outside in parts for cube in outside]
+        out.extend((test.klass, test.err, cube) for cube in held)
+        for cube in held:
+            rest = [piece for whole in rest for piece in _minus(whole, cube)]
+    out.extend((row.klass, row.err, cube) for cube in rest)
+    return out
+
+
+def _minus(whole: Cube, taken: Cube) -> list[Cube]:
+    """Return disjoint cubes: what of ``whole`` is not in ``taken``."""
+    out: list[Cube] = []
+    inside: Cube | None = whole
+    for arg, (mask, value) in sorted(taken.items()):
+        if inside is None:
+            return [whole]
+        inside, outside = _split(inside, arg, mask, value)
+        out.extend(outside)
+    return out if inside is not None else [whole]
 
 
 def _split(cube: Cube, arg: int, mask: int, value: int) -> tuple[Cube | None, list[Cube]]:
