@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "effect/arch.h"
 #include "effect/exec.h"
+#include "effect/hash.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -191,6 +192,7 @@ struct options {
 	size_t to_argv_len;
 	const char *to_env;	/* NULL = the caller's */
 	size_t to_env_len;
+	int pin;		/* 1 = the image's own digest is asked for, 2 = another one */
 };
 
 static struct {
@@ -336,6 +338,19 @@ static void submit(struct sv_exec_plan *p)
 	sv_tracer_submit(S.t, p);
 }
 
+static void ask_digest(struct sv_exec_plan *p)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", p->pin_fd);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	CHECK(fd >= 0 && sv_hash_file(fd, NULL, p->digest) == 0);
+	close(fd);
+	p->digest[0] ^= S.o.pin == 2;
+	p->pinned = true;
+}
+
 static void judge_exec(struct sv_exec_plan *p, const char *path)
 {
 	const char *image = path;
@@ -365,6 +380,8 @@ static void judge_exec(struct sv_exec_plan *p, const char *path)
 	judge_script(p, image);
 	if (S.o.argv && p->kind == SV_PLAN_VERIFY && !p->argv)
 		read_argv(p, p->args[p->nr == SYS_execve ? 1 : 2]);
+	if (S.o.pin && p->pin_fd >= 0)
+		ask_digest(p);
 	submit(p);
 }
 
@@ -1132,11 +1149,20 @@ static void test_steer(void)
 	free(big);
 }
 
-static void test_signals(bool not_killable)
+static void test_pin(void)
+{
+	struct options right = { .pin = 1 }, wrong = { .pin = 2 };
+
+	CHECK(exited(run(&right, t_vfork, good), 0) && S.outcome[SV_EXEC_RAN] == 1);
+	CHECK(exited(run(&wrong, t_vfork, good), 128 + SIGKILL) && S.outcome[SV_EXEC_KILLED] == 1);
+	CHECK(strstr(S.last_why, "sha256"));
+}
+
+static void test_signals(bool not_killable, int pin)
 {
 	const char small[] = "x\0";
 	struct options o = { .not_killable = not_killable, .to = good, .to_argv = small,
-			     .to_argv_len = 2 };
+			     .to_argv_len = 2, .pin = pin };
 
 	CHECK(exited(run(&o, t_storm_fail, none), 0));
 	CHECK(exited(run(&o, t_storm_ok, good), 0));
@@ -1165,9 +1191,9 @@ static void test_rewrite(void)
 }
 
 /* Stopping in the middle leaves nothing that runs unverified and no plan. */
-static void test_stop(void)
+static void test_stop(int pin)
 {
-	struct options o = { .argv = false };
+	struct options o = { .pin = pin };
 
 	for (int i = 0; i < 5; i++) {
 		pthread_t worker;
@@ -1300,10 +1326,11 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "bench") == 0) {
 		bench();
 	} else if (argc > 1 && strcmp(argv[1], "stop") == 0) {
-		test_stop();
+		test_stop(0);
+		test_stop(1);
 	} else if (argc > 1 && strcmp(argv[1], "signals") == 0) {
-		test_signals(false);
-		test_signals(true);
+		test_signals(false, 0);
+		test_signals(true, 0);
 	} else {
 		test_plain();
 		test_fail();
@@ -1312,9 +1339,12 @@ int main(int argc, char **argv)
 		test_steer();
 		test_refused();
 		test_rewrite();
-		test_signals(false);
-		test_signals(true);
-		test_stop();
+		test_signals(false, 0);
+		test_signals(true, 0);
+		test_pin();
+		test_signals(false, 1);
+		test_stop(0);
+		test_stop(1);
 		if (!TSAN)
 			races();
 	}
