@@ -10,6 +10,8 @@
 
 enum { SV_PATH_MAX = 4096 };		/* as the kernel's, NUL included */
 enum { SV_ARGS = 6 };
+/* Blocks of a policy, and the limit that says in which a process is: effect/label.h. */
+enum { SV_BLOCKS = 16, SV_LABEL_BASE = 0xffff, SV_LABEL_ALL = 0xffff };
 
 /* A byte string that is not owned. Paths are bytes, never text. */
 struct sv_str {

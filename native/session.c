@@ -152,7 +152,7 @@ static int start_child(sv_session *s, const struct sv_start *start, const sigset
 {
 	struct sv_spawn sp = {
 		.start = start, .filter = s->policy->filter.p, .filter_len = s->policy->filter.n,
-		.mask = mask, .ruleset = -1,
+		.mask = mask, .ruleset = -1, .labels = s->policy->nblocks > 0,
 		.need_killable = !waived(start, SV_FACILITY_WAIT_KILLABLE),
 	};
 	struct rlimit files = { 0, 0 };

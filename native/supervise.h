@@ -17,7 +17,7 @@
 
 /* cffi: begin */
 #define SV_ABI 1
-#define SV_BLOB_VERSION 3
+#define SV_BLOB_VERSION 4
 
 typedef struct sv_session sv_session;
 
@@ -172,10 +172,15 @@ void sv_close(sv_session *s);
 
 /* One question to the matcher, without a session. op is one or more enum
  * sv_op bits. For SV_OP_EXEC argv may be given (NUL-separated, argc strings);
- * name is the program as called, path its true path. */
+ * name is the program as called, path its true path. blocks: bits of the blocks
+ * that the asking process is in. */
 int sv_decide(const uint8_t *blob, size_t len, const char *tmp, uint32_t op,
 	      const uint8_t *path, size_t path_len, const uint8_t *name, size_t name_len,
-	      const uint8_t *argv, size_t argv_len, struct sv_verdict *out, struct sv_err *err);
+	      const uint8_t *argv, size_t argv_len, uint32_t blocks, struct sv_verdict *out,
+	      struct sv_err *err);
+/* Bits of the blocks that a program starts, or -errno. */
+int sv_starts(const uint8_t *blob, size_t len, const char *tmp, const uint8_t *path, size_t path_len,
+	      const uint8_t *name, size_t name_len, struct sv_err *err);
 /* cffi: end */
 
 #if defined(__GNUC__)

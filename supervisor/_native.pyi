@@ -128,7 +128,19 @@ class _Lib:
         name_len: int,
         argv: CData,
         argv_len: int,
+        blocks: int,
         out: VerdictPtr,
+        err: ErrPtr,
+    ) -> int: ...
+    def sv_starts(
+        self,
+        blob: CData,
+        size: int,
+        tmp: bytes,
+        path: CData,
+        path_len: int,
+        name: CData,
+        name_len: int,
         err: ErrPtr,
     ) -> int: ...
 

@@ -197,6 +197,34 @@ class Session:
             raise SessionError(f"the event stream is damaged: {problem}") from problem
 
 
+def starts(blob: bytes, path: bytes, *, name: bytes = b"", tmp: bytes = b"") -> int:
+    """Tell which blocks a program starts, as bits.
+
+    Args:
+        blob: bytes of the compiled policy.
+        path: true path of the program.
+        name: the program as called.
+        tmp: as for :func:`decide`.
+
+    Raises:
+        SupervisorError: the blob was refused.
+    """
+    err = ffi.new("struct sv_err *")
+    code = lib.sv_starts(
+        ffi.from_buffer(blob),
+        len(blob),
+        tmp,
+        ffi.from_buffer(path),
+        len(path),
+        ffi.from_buffer(name),
+        len(name),
+        err,
+    )
+    if code < 0:
+        raise _failure(err)
+    return int(code)
+
+
 def decide(
     blob: bytes,
     op: int,
@@ -205,6 +233,7 @@ def decide(
     name: bytes = b"",
     argv: Sequence[bytes] = (),
     tmp: bytes = b"",
+    blocks: int = 0,
 ) -> Verdict:
     """Ask the matcher one question, without a session.
 
@@ -215,6 +244,7 @@ def decide(
         name: the program as called, for an exec.
         argv: its arguments, the program's name first.
         tmp: the folder that the policy's late-bound patterns stand for.
+        blocks: bits of the blocks that the asking process is in.
 
     Raises:
         SupervisorError: the blob or the question was refused.
@@ -233,6 +263,7 @@ def decide(
         len(name),
         ffi.from_buffer(packed),
         len(packed),
+        blocks,
         out,
         err,
     )

@@ -15,6 +15,8 @@ void sv_do_memory(struct sv_work *w)
 	const struct sv_policy *p = w->sh->policy;
 	uint32_t i;
 
+	if (sv_blocks_in(w))
+		return sv_do_domain(w);
 	for (i = 0; i < p->nrules && !w->sh->observe; i++)
 		if (p->rules[i].has_argv)
 			return sv_refuse_why(w, EPERM, "rules look at arguments, and it could change them "

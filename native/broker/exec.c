@@ -61,12 +61,13 @@ static int judge(struct sv_work *w, struct sv_argvec *argv, bool *known)
 	int rc = 0;
 
 	w->ops |= SV_OP_EXEC;
-	*known = sv_match_needs_argv(p, path, name);
+	w->starts |= sv_blocks_start(p, path, name);
+	*known = sv_match_needs_argv_in(p, sv_blocks_in(w), path, name);
 	if (*known)
 		rc = sv_argvec_read(&w->t, w->in.argv, argv);
 	if (rc < 0)
 		return rc;
-	sv_match_exec(p, path, name, argv->v, argv->argc, *known, &w->match);
+	sv_match_exec_in(p, sv_blocks_in(w), path, name, argv->v, argv->argc, *known, &w->match);
 	return 0;
 }
 
@@ -103,6 +104,8 @@ static void fill_call(const struct sv_work *w, struct sv_exec_plan *plan)
 	memcpy(plan->args, w->call.args, sizeof(plan->args));
 	plan->rule = w->match.rule;
 	plan->action = w->match.action;
+	plan->blocks = w->blocks;
+	plan->starts = w->starts;
 }
 
 /* AT_EXECFN is the path as given, unless it starts from a descriptor. */
@@ -124,6 +127,8 @@ static int fill_plan(const struct sv_work *w, struct sv_exec_plan *plan, struct 
 	plan->pin_fd = take_fd(&image->fd);
 	if (image->pin) {
 		plan->pinned = true;
+		if (w->match.action == SV_ALLOW)
+			plan->rule = image->pin - 1;
 		memcpy(plan->digest, w->sh->policy->rules[image->pin - 1].digest,
 		       sizeof(plan->digest));
 	}
@@ -189,7 +194,8 @@ static int pin_steered(struct sv_work *w, const struct sv_rule *rule, struct sv_
 	if (rc < 0)
 		return rc;
 	path = (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
-	sv_match_path(w->sh->policy, path, SV_OP_EXEC, &w->match);
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, SV_OP_EXEC, &w->match);
+	w->starts |= sv_blocks_start(w->sh->policy, path, rule->dest_argv[0]);
 	rc = w->match.action == SV_ALLOW ? sv_image_find(w, p, name.text, image) : -EACCES;
 	w->match = saved;
 	return rc > 0 ? -EACCES : rc;
@@ -240,13 +246,6 @@ static void steer(struct sv_work *w)
 	hand_over(w, plan, false);
 }
 
-/* What becomes of the call is up to this rule. */
-static void name_pin(const struct sv_work *w, struct sv_exec_plan *plan, int rule)
-{
-	if (w->match.action == SV_ALLOW)
-		plan->rule = rule;
-}
-
 /* Need nobody look at what starts? */
 static bool may_go_unseen(const struct sv_work *w, const struct sv_exec_plan *plan)
 {
@@ -274,8 +273,6 @@ static void verify(struct sv_work *w, struct sv_argvec *argv, bool known)
 	if (rc == 0)
 		rc = plan ? fill_plan(w, plan, &image, argv, known) : -ENOMEM;
 	sv_image_free(&image);
-	if (rc == 0 && image.pin)
-		name_pin(w, plan, image.pin - 1);
 	if (rc == 0)
 		plan->unwatched = may_go_unseen(w, plan);
 	if (rc == 0 && (plan->pinned || !(w->in.flags & EXECVE_CHECK)))
@@ -314,8 +311,8 @@ static bool may_map(void *ctx, const struct sv_exec_plan *plan, struct sv_str pa
 	struct sv_shared *sh = ctx;
 	struct sv_match m;
 
-	(void)plan;
-	sv_match_path(sh->policy, path, SV_OP_EXEC, &m);
+	/* the loader is part of the start, so the caller's blocks decide */
+	sv_match_path_in(sh->policy, plan->blocks, path, SV_OP_EXEC, &m);
 	/* Nobody keeps writers from a loader once it is mapped: no digest holds for it. */
 	return sh->observe || (m.action == SV_ALLOW && !m.pin);
 }

@@ -84,7 +84,8 @@ static int judge_program(struct sv_work *w, const struct sv_place *p, const char
 	struct sv_str path = { (const uint8_t *)p->path, (size_t)p->len };
 	struct sv_str name = { (const uint8_t *)called, strlen(called) };
 
-	sv_match_exec(w->sh->policy, path, name, NULL, 0, false, &w->match);
+	sv_match_exec_in(w->sh->policy, sv_blocks_in(w), path, name, NULL, 0, false, &w->match);
+	w->starts |= sv_blocks_start(w->sh->policy, path, name);
 	return w->match.action == SV_ALLOW || w->sh->observe ? 0 : 1;
 }
 

@@ -32,6 +32,20 @@ void sv_do_pid(struct sv_work *w)
 	verify_pid(w, w->in.pid);
 }
 
+/* A block that could be left by setting a limit would be none. */
+void sv_do_rlimit(struct sv_work *w)
+{
+	const bool own = w->call.nr == __NR_setrlimit;
+	const uint32_t what = (uint32_t)w->call.args[own ? 0 : 1];
+
+	if (w->sh->policy->nblocks && what == RLIMIT_MSGQUEUE && (own || w->call.args[2]))
+		sv_refuse_why(w, EPERM, "this limit says in which blocks of the policy a process is");
+	else if (own)
+		sv_let_go(w);
+	else
+		verify_pid(w, w->in.pid);
+}
+
 /* A group or a user would take the supervisor along. */
 void sv_do_which(struct sv_work *w)
 {
@@ -58,6 +72,16 @@ void sv_do_creds(struct sv_work *w)
 {
 	atomic_store(&w->sh->creds_changed, true);
 	sv_let_go(w);
+}
+
+/* The domain bounds it to the tree, but not to a block; asked only where there are some. */
+void sv_do_domain(struct sv_work *w)
+{
+	if (sv_blocks_in(w))
+		sv_refuse_why(w, EPERM, "a process in a block does not reach into others, which may "
+					"be outside of it");
+	else
+		sv_let_go(w);
 }
 
 /* The row says it all. */

@@ -89,9 +89,8 @@ static bool may_move(struct sv_work *w, const struct sv_place *from, const struc
 
 	if (w->sh->observe)
 		return true;
-	if (sv_match_looser(policy, path_of(from), path_of(to)))
-		return false;
-	return !is_folder(from) || sv_match_same_future(policy, path_of(from), path_of(to));
+	return sv_match_may_move(policy, sv_blocks_in(w), path_of(from), path_of(to),
+				 is_folder(from));
 }
 
 static const char looser[] = "its new place is ruled more loosely: copy it instead";

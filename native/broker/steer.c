@@ -138,7 +138,7 @@ static void create_there(struct sv_work *w, const struct sv_place *orig, int bas
 	if (dir < 0)
 		return sv_fail_call(w, -dir);
 	if (exists && S_ISREG(orig->st.st_mode) && !(w->in.flags & O_TRUNC)) {
-		sv_match_path(w->sh->policy, path, SV_OP_READ, &reading);
+		sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, SV_OP_READ, &reading);
 		if (reading.action != SV_ALLOW) {
 			close(dir);
 			return sv_refuse_why(w, EACCES, "steered, but its present bytes may not be read");

@@ -1,6 +1,7 @@
 /* work.c - judging, answering and telling, for every handler. */
 #include "broker/work.h"
 
+#include "effect/label.h"
 #include "effect/respond.h"
 #include "event/record.h"
 
@@ -21,12 +22,21 @@ static bool built_in(const struct sv_work *w)
 	return r->src.n == sizeof(src) - 1 && !memcmp(r->src.p, src, r->src.n);
 }
 
+uint32_t sv_blocks_in(struct sv_work *w)
+{
+	if (w->sh->policy->nblocks && !w->blocks_known) {
+		w->blocks = sv_label_read(w->paths.proc_fd, w->call.tid);
+		w->blocks_known = true;
+	}
+	return w->blocks;
+}
+
 bool sv_decide_call(struct sv_work *w, uint32_t ops, const struct sv_place *place)
 {
 	struct sv_str path = { (const uint8_t *)place->path, (size_t)place->len };
 
 	w->ops |= ops;
-	sv_match_path(w->sh->policy, path, ops, &w->match);
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, ops, &w->match);
 	if (w->match.action == SV_ALLOW)
 		return true;
 	return w->sh->observe && !built_in(w);

@@ -11,7 +11,7 @@
 #include "decode/path.h"
 #include "effect/exec.h"
 #include "effect/side.h"
-#include "match/decide.h"
+#include "match/blocks.h"
 #include "event/ring.h"
 #include "policy/blob.h"
 
@@ -65,12 +65,18 @@ struct sv_work {
 	struct sv_place place[2];
 	struct sv_match match;
 	uint32_t ops;
+	uint32_t blocks;	/* that the caller is in, once known: sv_blocks_in() */
+	bool blocks_known;
+	uint32_t starts;	/* exec: blocks that the programs looked at are for */
 	bool switched;		/* runs with the target's identity right now */
 };
 
 /* Judge path for ops into w->match; true = carry it out as asked (allowed, or
  * observing). Steer is left to the caller: w->match.action says so. */
 bool sv_decide_call(struct sv_work *w, uint32_t ops, const struct sv_place *place);
+
+/* The blocks of the policy that the caller is in, read once a call; 0 without blocks. */
+uint32_t sv_blocks_in(struct sv_work *w);
 
 /* Policy says no: the rule's errno, an event. */
 void sv_refuse(struct sv_work *w);
@@ -125,6 +131,7 @@ sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_socket, sv_
 sv_handler sv_do_sendto, sv_do_sockname;
 sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;
 sv_handler sv_do_memory, sv_do_ptrace, sv_do_ipc_get, sv_do_ipc, sv_do_mq_open, sv_do_mq_unlink;
+sv_handler sv_do_rlimit, sv_do_domain;
 
 /* What the tracer calls back. */
 extern const struct sv_tracer_ops sv_exec_ops;

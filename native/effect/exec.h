@@ -64,6 +64,8 @@ struct sv_exec_plan {
 	size_t new_path_len;
 	char *new_argv;
 	size_t new_argv_len;
+	uint32_t blocks;	/* of the policy, that the caller is in */
+	uint32_t starts;	/* and those that the new program is in, too (label.h) */
 	bool set_env;		/* STEER: new_env and not the caller's environment */
 	char *new_env;
 	size_t new_env_len;

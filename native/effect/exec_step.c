@@ -1,4 +1,5 @@
 /* exec_step.c - what a stop means depends on what the task was told before it. */
+#include "effect/label.h"
 #include "effect/tracer.h"
 
 #include "base/fd.h"
@@ -182,6 +183,8 @@ static void runs(struct sv_tracer *t, struct sv_task *task, const char *why,
 
 	if (!why && task->moved && sv_rewrite_unmask(task) < 0)
 		why = "the signals of a task could not be put back";
+	if (!why && task->plan.starts && sv_label_add(task->tgid, task->plan.starts) < 0)
+		why = "the blocks that the new program is in could not be put on it";
 	if (why) {
 		end(t, task, why, seen);
 		return;

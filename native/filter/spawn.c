@@ -14,17 +14,19 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* The child's steps, in order; the number of a failed one is sent back. */
-enum step { STEP_OK, STEP_PARENT, STEP_NNP, STEP_FDS, STEP_CWD, STEP_FLOOR, STEP_FILTER, STEP_SEND };
+enum step { STEP_OK, STEP_PARENT, STEP_NNP, STEP_FDS, STEP_CWD, STEP_LABEL, STEP_FLOOR, STEP_FILTER, STEP_SEND };
 
 static const char *const step_text[] = {
 	"", "the supervisor went away", "no_new_privs is refused",
 	"descriptors cannot be closed (close_range)", "the folder cannot be entered",
+	"a policy with blocks needs a limit for message queues (ulimit -q) of 65535 or more",
 	"Landlock refuses the domain", "seccomp refuses the filter", "the listener cannot be sent",
 };
 
@@ -110,6 +112,7 @@ static void reset_signals(const sigset_t *mask)
 
 static void confine(const struct sv_spawn *s, int sock, pid_t parent)
 {
+	const struct rlimit none = { SV_LABEL_BASE, SV_LABEL_BASE };
 	int rc;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
@@ -121,6 +124,8 @@ static void confine(const struct sv_spawn *s, int sock, pid_t parent)
 		child_fail(sock, STEP_FDS, errno);
 	if (s->start->cwd && chdir(s->start->cwd) < 0)
 		child_fail(sock, STEP_CWD, errno);
+	if (s->labels && setrlimit(RLIMIT_MSGQUEUE, &none) < 0)
+		child_fail(sock, STEP_LABEL, errno);
 	if (s->ruleset >= 0) {
 		rc = sv_landlock_enter(s->ruleset);
 		if (rc < 0)

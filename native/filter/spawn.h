@@ -16,6 +16,7 @@ struct sv_spawn {
 	const uint8_t *filter;
 	size_t filter_len;
 	int ruleset;		/* Landlock, -1 = none (waived by the user) */
+	bool labels;		/* the policy has blocks: start with none of them */
 	bool need_killable;	/* fail without WAIT_KILLABLE_RECV */
 	const sigset_t *mask;	/* signal mask to restore in the child */
 	/* results */

@@ -1,20 +1,18 @@
 /* decide.c - from the best entries to one verdict, and verdicts about whole subtrees. */
 #include "match/decide.h"
 
-#include "base/err.h"
 #include "match/judge.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const uint64_t default_key = (uint64_t)SV_DENY << 62;
 
-static void deny_by_default(struct sv_match *out)
+static void deny_by_default(const struct sv_policy *p, struct sv_match *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->action = SV_DENY;
-	out->rule = -1;
+	out->rule = p->fallback;
 	out->err = EACCES;
 }
 
@@ -29,16 +27,20 @@ static void fill(const struct sv_question *q, const struct sv_judged *j, struct 
 	for (uint32_t ops = q->ops; ops; ops &= ops - 1) {
 		const struct sv_entry *e = j->best[__builtin_ctz(ops)];
 
-		open |= !e;
+		open |= !e && !q->p->open;
 		if (e && (!win || e->key > key)) {
 			win = e;
 			key = e->key;
 		}
 	}
-	deny_by_default(out);
+	deny_by_default(q->p, out);
 	out->matched = j->n;
 	for (int i = 0; i < j->n && i < 16; i++)
 		out->rules[i] = (int)j->tally[i]->rule;
+	if (!win && q->p->open) {
+		out->action = SV_ALLOW;
+		out->rule = -1;
+	}
 	if (!win || (open && key < default_key))
 		return;
 	r = &q->p->rules[win->rule];
@@ -53,13 +55,13 @@ static void fill(const struct sv_question *q, const struct sv_judged *j, struct 
 	out->prefix = r->action == SV_STEER ? win->prefix : 0;
 }
 
-static void answer(const struct sv_question *q, struct sv_match *out)
+void sv_answer(const struct sv_question *q, struct sv_match *out)
 {
 	struct sv_judged j;
 	struct sv_walk w;
 
 	if (!q->ops || q->ops & ~(uint32_t)SV_OPS_ALL || !sv_judge(q, &w, &j))
-		deny_by_default(out);
+		deny_by_default(q->p, out);
 	else
 		fill(q, &j, out);
 }
@@ -68,7 +70,7 @@ void sv_match_path(const struct sv_policy *p, struct sv_str path, uint32_t ops, 
 {
 	struct sv_question q = { .p = p, .path = path, .ops = ops };
 
-	answer(&q, out);
+	sv_answer(&q, out);
 }
 
 bool sv_match_hides(const struct sv_policy *p, const struct sv_match *m)
@@ -84,7 +86,7 @@ void sv_match_exec(const struct sv_policy *p, struct sv_str path, struct sv_str 
 		.args = argc > 1 ? argv + 1 : NULL, .nargs = argc > 1 ? argc - 1 : 0,
 	};
 
-	answer(&q, out);
+	sv_answer(&q, out);
 }
 
 static bool names_need_argv(const struct sv_policy *p, struct sv_str path)
@@ -131,10 +133,12 @@ bool sv_match_looser(const struct sv_policy *p, struct sv_str from, struct sv_st
 	struct sv_judged a, b;
 	struct sv_walk w;
 
-	/* A failed walk leaves no best entries: deny for everything. */
-	sv_judge(&q, &w, &a);
+	/* A failed walk leaves no best entries, and says nothing. */
+	if (!sv_judge(&q, &w, &a) && p->open)
+		return true;
 	q.path = to;
-	sv_judge(&q, &w, &b);
+	if (!sv_judge(&q, &w, &b) && p->open)
+		return true;
 	for (int bit = 0; bit < SV_OPS; bit++)
 		if (sv_judged_action(p, &b, bit) < sv_judged_action(p, &a, bit))
 			return true;
@@ -161,12 +165,12 @@ static bool same_set(const uint32_t *a, int na, const uint32_t *b, int nb)
 }
 
 /* Keep of the hits those that stand for all paths below. */
-static void keep_stays(const struct sv_policy *p, struct sv_walk *w)
+static void keep_stays(const struct sv_trie *t, struct sv_walk *w)
 {
 	int n = 0;
 
 	for (int i = 0; i < w->nhits; i++)
-		if (sv_trie_stays(p->trie, w->hits[i]))
+		if (sv_trie_stays(t, w->hits[i]))
 			w->hits[n++] = w->hits[i];
 	w->nhits = n;
 }
@@ -207,18 +211,32 @@ static bool alike(const struct sv_policy *p, const struct sv_entry *a, const str
 	return a->rule == b->rule && a->key == b->key && a->prefix == b->prefix;
 }
 
+/* Whether both walks could go on in the same ways; keeps of their hits what stays. */
+static bool same_walks(const struct sv_trie *t, struct sv_str a, struct sv_str b,
+		       struct sv_walk *wa, struct sv_walk *wb)
+{
+	if (!sv_trie_walk(t, a, wa) || !sv_trie_walk(t, b, wb))
+		return false;
+	keep_stays(t, wa);
+	keep_stays(t, wb);
+	return same_set(wa->set[wa->now], wa->nset, wb->set[wb->now], wb->nset) &&
+	       same_set(wa->stars, wa->nstars, wb->stars, wb->nstars);
+}
+
+bool sv_trie_same_below(const struct sv_trie *t, struct sv_str a, struct sv_str b)
+{
+	struct sv_walk wa, wb;
+
+	return same_walks(t, a, b, &wa, &wb) && same_set(wa.hits, wa.nhits, wb.hits, wb.nhits);
+}
+
 bool sv_match_same_future(const struct sv_policy *p, struct sv_str a, struct sv_str b)
 {
 	const struct sv_entry *best_a[SV_OPS], *best_b[SV_OPS];
 	struct sv_walk wa, wb;
 
-	if (!sv_trie_walk(p->trie, a, &wa) || !sv_trie_walk(p->trie, b, &wb))
+	if (!same_walks(p->trie, a, b, &wa, &wb))
 		return false;
-	if (!same_set(wa.set[wa.now], wa.nset, wb.set[wb.now], wb.nset) ||
-	    !same_set(wa.stars, wa.nstars, wb.stars, wb.nstars))
-		return false;
-	keep_stays(p, &wa);
-	keep_stays(p, &wb);
 	if (same_set(wa.hits, wa.nhits, wb.hits, wb.nhits))
 		return true;
 	if (!plain_best(p, &wa, &wb, best_a) || !plain_best(p, &wb, &wa, best_b))
@@ -227,71 +245,4 @@ bool sv_match_same_future(const struct sv_policy *p, struct sv_str a, struct sv_
 		if (!alike(p, best_a[bit], best_b[bit]))
 			return false;
 	return true;
-}
-
-/* argv as one string with NULs between; the caller frees. */
-static struct sv_str *split_argv(const uint8_t *argv, size_t len, int *argc)
-{
-	struct sv_str *out;
-	size_t count = 1;
-
-	for (size_t i = 0; i < len; i++)
-		count += !argv[i];
-	out = calloc(count, sizeof(*out));
-	if (!out)
-		return NULL;
-	*argc = (int)count;
-	for (size_t i = 0; i < count; i++) {
-		const uint8_t *nul = len ? memchr(argv, 0, len) : NULL;
-
-		out[i].p = argv;
-		out[i].n = nul ? (size_t)(nul - argv) : len;
-		len -= nul ? out[i].n + 1 : len;
-		argv += nul ? out[i].n + 1 : 0;
-	}
-	return out;
-}
-
-static void to_verdict(const struct sv_match *m, struct sv_verdict *out)
-{
-	memset(out, 0, sizeof(*out));
-	out->action = (int32_t)m->action;
-	out->rule = m->rule;
-	out->err = m->err;
-	out->matched = m->matched;
-	for (int i = 0; i < m->matched && i < 16; i++)
-		out->rules[i] = m->rules[i];
-}
-
-int sv_decide(const uint8_t *blob, size_t len, const char *tmp, uint32_t op,
-	      const uint8_t *path, size_t path_len, const uint8_t *name, size_t name_len,
-	      const uint8_t *argv, size_t argv_len, struct sv_verdict *out, struct sv_err *err)
-{
-	struct sv_question q = { .path = { path, path_len }, .name = { name, name_len }, .ops = op };
-	struct sv_str *words = NULL;
-	struct sv_match m;
-	struct sv_policy *p;
-	int argc = 0;
-
-	if (!op || op & ~(uint32_t)SV_OPS_ALL || argv_len > INT32_MAX)
-		return sv_fail(err, EINVAL, "decide", "no such operation or too many arguments");
-	if (argv) {
-		words = split_argv(argv, argv_len, &argc);
-		if (!words)
-			return sv_fail(err, ENOMEM, "decide", "out of memory");
-	}
-	p = sv_policy_load(blob, len, tmp, err);
-	if (!p) {
-		free(words);
-		return err && err->code ? -err->code : -EINVAL;
-	}
-	q.p = p;
-	q.known = argv != NULL;
-	q.args = argc > 1 ? words + 1 : NULL;
-	q.nargs = argc > 1 ? argc - 1 : 0;
-	answer(&q, &m);
-	to_verdict(&m, out);
-	sv_policy_free(p);
-	free(words);
-	return 0;
 }

@@ -39,6 +39,10 @@ bool sv_match_needs_argv(const struct sv_policy *p, struct sv_str path, struct s
  * operation: same action, errno and (steer) rule. False may also mean "not sure". */
 bool sv_match_same_future(const struct sv_policy *p, struct sv_str a, struct sv_str b);
 
+/* True only if every path below a is matched by the same patterns as the same path
+ * below b. */
+bool sv_trie_same_below(const struct sv_trie *t, struct sv_str a, struct sv_str b);
+
 /* Whether any operation is decided less strictly at `to` than at `from`. */
 bool sv_match_looser(const struct sv_policy *p, struct sv_str from, struct sv_str to);
 

@@ -25,23 +25,34 @@ static int order(struct sv_str a, struct sv_str b)
 	return c ? c : (a.n > b.n) - (a.n < b.n);
 }
 
-const struct sv_name *sv_names_of(const struct sv_policy *p, struct sv_str path, uint32_t *count)
+static const struct sv_name *find(const struct sv_name *names, uint32_t n, struct sv_str path,
+				  uint32_t *count)
 {
 	struct sv_str name = sv_last_name(path);
-	uint32_t lo = 0, hi = p->nnames;
+	uint32_t lo = 0, hi = n;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (order(p->names[mid].name, name) < 0)
+		if (order(names[mid].name, name) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (hi = lo; hi < p->nnames && !order(p->names[hi].name, name);)
+	for (hi = lo; hi < n && !order(names[hi].name, name);)
 		hi++;
 	*count = hi - lo;
-	return p->names + lo;
+	return names + lo;
+}
+
+const struct sv_name *sv_names_of(const struct sv_policy *p, struct sv_str path, uint32_t *count)
+{
+	return find(p->names, p->nnames, path, count);
+}
+
+const struct sv_name *sv_starts_of(const struct sv_policy *p, struct sv_str path, uint32_t *count)
+{
+	return find(p->start_names, p->nstart_names, path, count);
 }
 
 /* Whether an exception of the rule is among the hits. */
@@ -177,6 +188,6 @@ bool sv_judge(const struct sv_question *q, struct sv_walk *w, struct sv_judged *
 enum sv_action sv_judged_action(const struct sv_policy *p, const struct sv_judged *j, int bit)
 {
 	if (!j->best[bit] || (1u << bit == SV_OP_EXEC && j->clash))
-		return SV_DENY;
+		return !j->best[bit] && p->open ? SV_ALLOW : SV_DENY;
 	return p->rules[j->best[bit]->rule].action;
 }

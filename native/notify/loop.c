@@ -60,6 +60,7 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_signal] = sv_do_signal,
 	[SV_HOW_ipc_get] = sv_do_ipc_get, [SV_HOW_ipc] = sv_do_ipc,
 	[SV_HOW_mq_open] = sv_do_mq_open, [SV_HOW_mq_unlink] = sv_do_mq_unlink,
+	[SV_HOW_rlimit] = sv_do_rlimit, [SV_HOW_domain] = sv_do_domain,
 };
 
 static void begin(struct sv_work *w)
@@ -67,6 +68,8 @@ static void begin(struct sv_work *w)
 	w->ops = 0;
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	w->switched = false;
+	w->blocks = w->starts = 0;
+	w->blocks_known = false;
 	sv_place_init(&w->place[0]);
 	sv_place_init(&w->place[1]);
 	w->in.name[0].len = w->in.name[1].len = 0;

@@ -15,7 +15,7 @@ static int read_header(struct sv_load *l)
 	struct sv_str magic;
 	size_t n;
 
-	if (!sv_mp_array(&l->r, 11, &n) || n != 11 || !sv_mp_str(&l->r, 3, &magic) ||
+	if (!sv_mp_array(&l->r, 12, &n) || n != 12 || !sv_mp_str(&l->r, 3, &magic) ||
 	    magic.n != 3 || memcmp(magic.p, "SVB", 3) != 0)
 		return sv_load_damaged(l, "no policy blob at all");
 	if (!sv_mp_uint(&l->r, UINT32_MAX, &version) || version != SV_BLOB_VERSION)
@@ -97,13 +97,26 @@ static int read_digest(struct sv_load *l, struct sv_rule *r)
 	return 0;
 }
 
+/* A block only narrows what is there: it neither steers nor pins. */
+static int read_block(struct sv_load *l, struct sv_rule *r)
+{
+	uint64_t block;
+
+	if (!sv_mp_uint(&l->r, SV_BLOCKS, &block))
+		return sv_load_damaged(l, "the block of a rule");
+	r->block = (uint8_t)block;
+	if (block && (r->digest || (r->action != SV_ALLOW && r->action != SV_DENY)))
+		return sv_load_damaged(l, "a rule that no block may have");
+	return 0;
+}
+
 static int read_rule(struct sv_load *l, struct sv_rule *r)
 {
 	uint64_t kind, action, ops, code, dest;
 	size_t n;
 	int rc;
 
-	if (!sv_mp_array(&l->r, 10, &n) || n != 10)
+	if (!sv_mp_array(&l->r, 11, &n) || n != 11)
 		return sv_load_damaged(l, "a rule");
 	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_EXEC, &kind) ||
 	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, SV_BLOB_HIDE | 0xff, &ops) ||
@@ -119,7 +132,9 @@ static int read_rule(struct sv_load *l, struct sv_rule *r)
 	if (!fits(r))
 		return sv_load_damaged(l, "a rule that cannot be");
 	rc = read_dest(l, r);
-	return rc ? rc : read_digest(l, r);
+	if (!rc)
+		rc = read_digest(l, r);
+	return rc ? rc : read_block(l, r);
 }
 
 static int by_id(const void *va, const void *vb)
@@ -168,7 +183,7 @@ static int load_all(struct sv_load *l)
 {
 	int (*const parts[])(struct sv_load *) = { read_header, read_rules, sv_load_paths, sv_load_names,
 						sv_load_argvs, sv_load_floor,
-						sv_load_env };
+						sv_load_env, sv_load_blocks };
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -185,6 +200,7 @@ static struct sv_policy *copy_blob(const uint8_t *blob, size_t len)
 	if (!p)
 		return NULL;
 	p->blob = malloc(len ? len : 1);
+	p->fallback = -1;
 	if (!p->blob) {
 		free(p);
 		return NULL;
@@ -231,6 +247,7 @@ void sv_policy_free(struct sv_policy *p)
 		free((void *)p->rules[i].dest_argv);
 		free((void *)p->rules[i].argv);
 	}
+	sv_load_free_blocks(p);
 	free((void *)p->env.keep.v);
 	free((void *)p->env.drop.v);
 	free((void *)p->env.set.v);

@@ -38,6 +38,7 @@ struct sv_rule {
 	bool has_argv;			/* matches by argv[1:] too */
 	bool append;			/* ARGV: the caller's argv[1:] follow */
 	bool hides;			/* what it denies is not there, for looking too */
+	uint8_t block;			/* 0 = the policy itself, k = its block k - 1 */
 	bool argv_read;			/* while loading: its argument entry was met */
 	enum sv_dest_kind dest_kind;
 	int dest_argc;
@@ -86,6 +87,13 @@ struct sv_policy {
 	uint32_t nnames;
 	struct sv_env env;
 	struct sv_trie *trie;
+	bool open;		/* a block: what no rule speaks of is allowed, else */
+	int fallback;		/*   denied, by this rule (-1 = none) */
+	struct sv_policy *blocks;	/* their own tries and names; rules are shared with this */
+	uint32_t nblocks;
+	struct sv_trie *starts;	/* programs that blocks are for; an entry's rule is a block */
+	struct sv_name *start_names;
+	uint32_t nstart_names;
 	uint8_t *blob;		/* our copy; most strings point into it */
 	void *owned;		/* strings with the private folder written out */
 };

@@ -14,7 +14,8 @@ static struct sv_rule *read_of_rule(struct sv_load *l, size_t fields)
 	size_t n;
 
 	if (!sv_mp_array(&l->r, fields, &n) || n != fields ||
-	    !sv_mp_uint(&l->r, UINT32_MAX, &rule) || rule >= l->p->nrules)
+	    !sv_mp_uint(&l->r, UINT32_MAX, &rule) || rule >= l->p->nrules ||
+	    l->p->rules[rule].block != l->block)
 		return NULL;
 	return &l->p->rules[rule];
 }
@@ -29,6 +30,17 @@ static struct sv_entry entry_of(const struct sv_load *l, const struct sv_rule *r
 	return e;
 }
 
+int sv_load_pattern(struct sv_load *l, struct sv_str *text, uint8_t *buf, size_t cap)
+{
+	if (!sv_mp_bin(&l->r, SV_BLOB_PATTERN, text))
+		return sv_load_damaged(l, "a path pattern");
+	if (!sv_load_is_tmp(*text))
+		return 0;
+	text->n = sv_load_tmp(l, *text, true, buf, cap);
+	text->p = buf;
+	return text->n ? 0 : -EINVAL;
+}
+
 static int read_path(struct sv_load *l)
 {
 	struct sv_rule *r = read_of_rule(l, 3);
@@ -39,14 +51,11 @@ static int read_path(struct sv_load *l)
 	uint64_t except;
 	int rc;
 
-	if (!r || !sv_mp_uint(&l->r, 1, &except) || !sv_mp_bin(&l->r, SV_BLOB_PATTERN, &text))
+	if (!r || !sv_mp_uint(&l->r, 1, &except))
 		return sv_load_damaged(l, "a path pattern");
-	if (sv_load_is_tmp(text)) {
-		text.n = sv_load_tmp(l, text, true, buf, sizeof(buf));
-		text.p = buf;
-		if (!text.n)
-			return -EINVAL;
-	}
+	rc = sv_load_pattern(l, &text, buf, sizeof(buf));
+	if (rc < 0)
+		return rc;
 	rc = sv_pattern_scan(text, &shape, l->err);
 	if (rc < 0)
 		return rc;
@@ -83,6 +92,16 @@ static int by_name(const void *va, const void *vb)
 	return c ? c : (a->entry.key < b->entry.key) - (a->entry.key > b->entry.key);
 }
 
+void sv_load_sort_names(struct sv_name *names, uint32_t n)
+{
+	qsort(names, n, sizeof(*names), by_name);
+}
+
+bool sv_load_is_program(struct sv_str s)
+{
+	return s.n && sv_load_no_nul(s) && !memchr(s.p, '/', s.n);
+}
+
 int sv_load_names(struct sv_load *l)
 {
 	struct sv_policy *p = l->p;
@@ -99,11 +118,11 @@ int sv_load_names(struct sv_load *l)
 		struct sv_str *s = &p->names[i].name;
 
 		if (!r || r->kind != SV_RULE_EXEC || !sv_mp_bin(&l->r, SV_BLOB_PATTERN, s) ||
-		    !s->n || !sv_load_no_nul(*s) || memchr(s->p, '/', s->n))
+		    !sv_load_is_program(*s))
 			return sv_load_damaged(l, "a program name");
 		p->names[i].entry = entry_of(l, r, 0);
 	}
-	qsort(p->names, p->nnames, sizeof(*p->names), by_name);
+	sv_load_sort_names(p->names, p->nnames);
 	return 0;
 }
 

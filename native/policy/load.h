@@ -11,6 +11,7 @@ struct sv_load {
 	struct sv_str tmp;	/* the private folder, empty = none */
 	struct sv_err *err;
 	const uint8_t *start;
+	uint8_t block;		/* whose rules are being read: as sv_rule.block */
 };
 
 /* All return 0 or a negative errno with l->err filled. */
@@ -39,6 +40,15 @@ int sv_load_paths(struct sv_load *l);
 int sv_load_names(struct sv_load *l);
 int sv_load_argvs(struct sv_load *l);
 int sv_load_floor(struct sv_load *l);
+/* Reads "[rule or block, pattern]"-like text into buf where it must be written out;
+ * blob_match.c. */
+int sv_load_pattern(struct sv_load *l, struct sv_str *text, uint8_t *buf, size_t cap);
+/* By name, then the larger key first. */
+void sv_load_sort_names(struct sv_name *names, uint32_t n);
+bool sv_load_is_program(struct sv_str s);
+/* blob_blocks.c */
+int sv_load_blocks(struct sv_load *l);
+void sv_load_free_blocks(struct sv_policy *p);
 /* blob_env.c */
 int sv_load_env(struct sv_load *l);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -83,6 +84,10 @@ static const struct sv_when whens[] = {
 	{ __NR_setsockopt, 2, 0xffffff80ULL, 128, SV_CLASS_BROKER, 0 },
 	/* IPVS: IP_VS_BASE_CTL is 1152 */
 	{ __NR_setsockopt, 2, 0xfffffc00ULL, 1024, SV_CLASS_BROKER, 0 },
+	/* RLIMIT_MSGQUEUE: where a policy has blocks, it says in which a process is. Two
+	 * bits, so 13 to 15 come along: each bit makes the filter longer */
+	{ __NR_prlimit64, 1, RLIMIT_MSGQUEUE, RLIMIT_MSGQUEUE, SV_CLASS_VERIFY, 0 },
+	{ __NR_setrlimit, 0, RLIMIT_MSGQUEUE, RLIMIT_MSGQUEUE, SV_CLASS_VERIFY, 0 },
 	/* pid 0 is the caller itself */
 	SELF_ALLOWED(prlimit64), SELF_ALLOWED(sched_setaffinity), SELF_ALLOWED(sched_setscheduler),
 	SELF_ALLOWED(sched_setparam), SELF_ALLOWED(sched_setattr), SELF_ALLOWED(move_pages),

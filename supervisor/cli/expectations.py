@@ -14,7 +14,8 @@ from supervisor.run.events import OPS
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_KEYS = {"path", "exec", "op", "expect", "rule"}
+_KEYS = {"path", "exec", "op", "expect", "rule", "program"}
+_GIVEN = ("op", "expect", "rule", "program")
 _EXPECT = ("allow", "deny", "steer")
 _MAX_BYTES = 1 << 20
 
@@ -31,6 +32,7 @@ class Expectation:
         expect: allow | deny | steer.
         rule: Id of the rule that must decide; "" for any.
         line: Where it stands in its file.
+        program: Who asks, as far as blocks are concerned; "" for nobody in particular.
     """
 
     target: str
@@ -40,6 +42,7 @@ class Expectation:
     expect: str
     rule: str
     line: int
+    program: str = ""
 
     def shown(self) -> dict[str, object]:
         """Return the parts that reports show."""
@@ -83,7 +86,7 @@ def _item(path: str, node: yaml.Node) -> Expectation:
     if is_exec == ("path" in fields):
         _fail(path, line, "exactly one of path and exec is needed")
     words = _words(path, fields["exec" if is_exec else "path"])
-    given = {key: _word(path, fields[key]) for key in ("op", "expect", "rule") if key in fields}
+    given = {key: _word(path, fields[key]) for key in _GIVEN if key in fields}
     op = "exec" if is_exec else given.get("op", "read")
     expect = given.get("expect", "")
     if expect not in _EXPECT:
@@ -91,7 +94,8 @@ def _item(path: str, node: yaml.Node) -> Expectation:
     if op not in OPS:
         _fail(path, line, f"there is no operation {op!r}")
     target = words[0] if is_exec else os.path.expandvars(words[0])
-    return Expectation(target, words[1:], is_exec, op, expect, given.get("rule", ""), line)
+    rule, program = given.get("rule", ""), given.get("program", "")
+    return Expectation(target, words[1:], is_exec, op, expect, rule, line, program)
 
 
 def _fields(path: str, node: yaml.Node) -> dict[str, yaml.Node]:

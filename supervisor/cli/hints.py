@@ -51,12 +51,14 @@ class Hints:
         path = shell_word(asked)
         ops = op_names(event.ops).replace("+", ",")
         rest = ""
+        within = self._lookup.starts(event.rule) if self._lookup else b""
+        ask = f"{self._ask} --program {shell_word(within)}" if within else self._ask
         if event.ops & OP_EXEC:
             words, known = self._command(event)
-            ask = f"{self._ask} --exec {' '.join(map(shell_word, words))}"
+            ask += f" --exec {' '.join(map(shell_word, words))}"
             rest = "" if known else ", with its arguments behind,"
         else:
-            ask = f"{self._ask} --path {path} --op {ops}"
+            ask += f" --path {path} --op {ops}"
         if event.rule >= 0:
             return f"`{ask}`{rest} tells what decides this"
         suffix = "" if ops == "read" and b":" not in asked else f":{ops}"

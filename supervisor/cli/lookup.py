@@ -62,6 +62,19 @@ class Lookup:
         rule = self.rule(index)
         return (rule.id, rule.src) if rule else ("", "")
 
+    def starts(self, index: int) -> bytes:
+        """Tell a program whose block a rule belongs to; empty for none, or where none is known.
+
+        Args:
+            index: the rule's number.
+        """
+        rule = self.rule(index)
+        if rule is None or not rule.block:
+            return b""
+        from supervisor.policy.blob import read_starts
+
+        return read_starts(self._blob)[rule.block - 1]
+
     def programs(self) -> Programs:
         """Tell what the exec rules look at."""
         if self._programs is None:

@@ -214,8 +214,19 @@ def _list(parser: Parser) -> None:
     _common(parser)
 
 
+def _program(parser: Parser) -> None:
+    parser.add_argument(
+        "--program",
+        action="append",
+        default=[],
+        metavar="PROGRAM",
+        help="ask as what this program starts would: its blocks count, too; may be repeated",
+    )
+
+
 def _explain(parser: Parser) -> None:
     _policies(parser)
+    _program(parser)
     add = parser.add_argument
     add("--path", metavar="PATH", help="what may be done with this path?")
     add(
@@ -238,9 +249,10 @@ def _test(parser: Parser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="YAML list of {path or exec, op, expect: allow|deny|steer, rule}",
+        help="YAML list of {path or exec, op, expect: allow|deny|steer, rule, program}",
     )
     _policies(parser)
+    _program(parser)
     _json(parser)
     _common(parser)
 

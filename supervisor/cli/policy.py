@@ -45,6 +45,7 @@ def check(args: argparse.Namespace) -> int:
                 out(visible(error.message) + "\n")
         else:
             rules = len(policy.files) + len(policy.execs)
+            rules += sum(len(block.files) + len(block.execs) for block in policy.blocks)
             notes = _notes(policy)
             results.append(
                 {"policy": name, "ok": True, "rules": rules, "problems": [], "notes": notes}
@@ -137,17 +138,19 @@ def explain(args: argparse.Namespace) -> int:
             raise UsageError(f"there is no operation {op!r}", exit_code=2, hint=", ".join(OPS))
     request = Request.of(args)
     built = request.build()
+    blocks = _blocks_of(built, args.program, request)
     answers = [
-        _explain(built, path, op, argv)
+        _explain(built, path, op, argv, blocks)
         for path, op, argv in (
             _exec_questions(args.exec, request) if args.exec else _path_question(args, request)
         )
     ]
+    shown = _block_names(built, blocks) if args.program else None
     if args.json:
-        rows = [_explanation(answer) for answer in answers]
+        rows = [{**_explanation(answer), "blocks": shown or []} for answer in answers]
         out_json(rows if len(rows) > 1 else rows[0])
     else:
-        out("\n".join(_sentences(answer) for answer in answers))
+        out("\n".join(_sentences(answer, shown) for answer in answers))
     return _FOUND if answers[-1].decision in ("deny", "approve") else 0
 
 
@@ -173,7 +176,8 @@ def test(args: argparse.Namespace) -> int:
         target = os.path.expanduser(item.target)
         path = _true_path(target, request)
         argv = [os.fsencode(word) for word in (item.target, *item.argv)] if item.is_exec else []
-        answer = _explain(built, path, "exec" if item.is_exec else item.op, argv)
+        blocks = _blocks_of(built, [item.program] if item.program else args.program, request)
+        answer = _explain(built, path, "exec" if item.is_exec else item.op, argv, blocks)
         winner = answer.winner.id if answer.winner else ""
         ok = answer.decision == item.expect and item.rule in ("", winner)
         results.append({**item.shown(), "got": answer.decision, "by": winner, "ok": ok})
@@ -259,18 +263,40 @@ def _true_path(path: str, request: Request) -> bytes:
     return os.fsencode(os.path.realpath(whole))
 
 
-def _explain(built: Built, path: bytes, op: str, argv: Sequence[bytes]) -> Explanation:
+def _blocks_of(built: Built, programs: Sequence[str], request: Request) -> int:
+    """The blocks that these programs start, as bits; one that is not here goes by its name."""
+    import shutil
+
+    from supervisor import native
+
+    bits = 0
+    for word in programs:
+        found = word if "/" in word else shutil.which(word)
+        path = _true_path(found, request) if found else b"/" + os.fsencode(word)
+        bits |= native.starts(built.entry.blob, path, name=os.fsencode(word), tmp=NO_TMP)
+    return bits
+
+
+def _block_names(built: Built, blocks: int) -> Sequence[str]:
+    return [block.id for i, block in enumerate(built.policy.blocks) if blocks >> i & 1]
+
+
+def _explain(
+    built: Built, path: bytes, op: str, argv: Sequence[bytes], blocks: int = 0
+) -> Explanation:
     from supervisor.policy.explain import explain as ask
 
     name = argv[0] if argv else b""
-    decide = partial(_decide, built.entry.blob)
+    decide = partial(_decide, built.entry.blob, blocks)
     return ask(built.policy, built.compiled, decide, path, op, name=name, argv=argv)
 
 
-def _decide(blob: bytes, ops: int, path: bytes, name: bytes, argv: Sequence[bytes]) -> Verdict:
+def _decide(
+    blob: bytes, blocks: int, ops: int, path: bytes, name: bytes, argv: Sequence[bytes]
+) -> Verdict:
     from supervisor import native
 
-    return native.decide(blob, ops, path, name=name, argv=argv, tmp=NO_TMP)
+    return native.decide(blob, ops, path, name=name, argv=argv, tmp=NO_TMP, blocks=blocks)
 
 
 def _explanation(answer: Explanation) -> dict[str, object]:
@@ -293,13 +319,15 @@ def _explanation(answer: Explanation) -> dict[str, object]:
     }
 
 
-def _sentences(answer: Explanation) -> str:
+def _sentences(answer: Explanation, blocks: Sequence[str] | None = None) -> str:
     from supervisor.cli.denials import errno_name, quoted
 
     seen = f" = -1 {errno_name(answer.err)}" if answer.err else ""
     lines = [f"{answer.decision.upper()} {answer.op} {quoted(answer.path)}{seen}"]
     if answer.observe:
         lines.append("  mode       observe: it is recorded and passes all the same")
+    if blocks is not None:
+        lines.append(f"  blocks     {', '.join(blocks) or 'none'}")
     if answer.winner is None:
         lines.append("  rule       default: nothing allows it")
     else:
@@ -326,6 +354,7 @@ def _merged(built: Built) -> dict[str, object]:
         "sources": [{"file": s.file, "sha256": s.sha256} for s in policy.sources],
         "files": [_file_rule(rule) for rule in policy.files],
         "exec": [_exec_rule(rule) for rule in policy.execs],
+        "blocks": [_block(block) for block in policy.blocks],
         "env": {
             "keep": [*policy.env.keep],
             "drop": [*policy.env.drop],
@@ -362,12 +391,37 @@ def _exec_rule(rule: schema.ExecRule) -> dict[str, object]:
     }
 
 
+def _block(block: schema.Block) -> dict[str, object]:
+    return {
+        "id": block.id,
+        "for": [_shown(word) for word in (*block.names, *block.patterns)],
+        "default": "allow" if block.open else "deny",
+        "files": [_file_rule(rule) for rule in block.files],
+        "exec": [_exec_rule(rule) for rule in block.execs],
+        "src": str(block.source),
+    }
+
+
 def _merged_text(built: Built) -> str:
     policy, refused = built.policy, built.compiled.no_debug
     lines = [f"name: {policy.name}", f"mode: {'observe' if policy.observe else 'enforce'}"]
     lines.append(f"# debuggers: {f'refused, for {refused}' if refused else 'may work inside'}")
     lines += [f"# note: {note}" for note in _notes(policy)]
     lines += [f"# from {source.file}" for source in policy.sources]
+    lines += _sections(policy)
+    if policy.blocks:
+        lines.append("blocks:")
+    for block in policy.blocks:
+        programs = ", ".join(_shown(word) for word in (*block.names, *block.patterns))
+        lines += [f"  # {block.source}", f"  - id: {block.id}"]
+        lines += [f"    for: {{program: [{programs}]}}"]
+        lines += [f"    default: {'allow' if block.open else 'deny'}"]
+        lines += [f"    {line}" for line in _sections(block)]
+    return visible("\n".join(lines)) + "\n"
+
+
+def _sections(policy: Policy | schema.Block) -> Sequence[str]:
+    lines = []
     for section, rules in (("files", policy.files), ("exec", policy.execs)):
         lines.append(f"{section}:")
         for rule in rules:
@@ -382,7 +436,7 @@ def _merged_text(built: Built) -> str:
             lines += [f"      - {_shown(word)}" for word in words]
             if isinstance(rule, schema.ExecRule) and rule.digest:
                 lines.append(f"    sha256: {rule.digest.hex()}")
-    return visible("\n".join(lines)) + "\n"
+    return lines
 
 
 def _shown(pattern: bytes) -> str:

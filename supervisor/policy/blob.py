@@ -1,6 +1,7 @@
 """The compiled policy as bytes: msgpack, read by native/policy/blob.c.
 
-array(11): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor, env;
+array(12): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor, env,
+blocks;
 text is UTF-8 str, everything of the file system is bin.
 """
 
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
     from supervisor.policy.compile import Compiled
 
 MAGIC = "SVB"
-VERSION = 3
+VERSION = 4
 MAX_BLOB = 64 << 20
-_PARTS = 11
+_PARTS = 12
 OP_HIDE = 0x100
 """With a rule's operations: it hides names."""
 MAX_RULES, MAX_PATHS = 200_000, 1_000_000
@@ -31,11 +32,14 @@ class RuleInfo:
         err: errno shown for a refusal, 0 for other actions.
         say: A sentence for whoever was refused, or "".
         src: "file:line", or "built-in".
+        block: 0, or which block it belongs to, from 1.
     """
 
-    __slots__ = ("action", "err", "id", "ops", "say", "src")
+    __slots__ = ("action", "block", "err", "id", "ops", "say", "src")
 
-    def __init__(self, ident: str, action: int, ops: int, err: int, say: str, src: str) -> None:
+    def __init__(
+        self, ident: str, action: int, ops: int, err: int, say: str, src: str, block: int = 0
+    ) -> None:
         """Hold the fields of one rule."""
         self.id = ident
         self.action = action
@@ -43,6 +47,7 @@ class RuleInfo:
         self.err = err
         self.say = say
         self.src = src
+        self.block = block
 
 
 class Programs:
@@ -78,7 +83,7 @@ def encode(compiled: Compiled) -> bytes:
     rules = [
         (
             *(r.id, r.kind, r.action, r.ops | OP_HIDE * r.hide),
-            *(r.err, r.say, r.src, r.dest_kind, r.dest, r.digest),
+            *(r.err, r.say, r.src, r.dest_kind, r.dest, r.digest, r.block),
         )
         for r in compiled.rules
     ]
@@ -95,6 +100,10 @@ def encode(compiled: Compiled) -> bytes:
             compiled.argvs,
             compiled.floor,
             compiled.env,
+            [
+                (b.default, b.paths, b.names, b.argvs, b.start_paths, b.start_names)
+                for b in compiled.blocks
+            ],
         ),
         use_bin_type=True,
     )
@@ -119,9 +128,22 @@ def read_rules(blob: bytes) -> tuple[RuleInfo, ...]:
         ValueError: The bytes are no blob of this version.
     """
     return tuple(
-        RuleInfo(ident, action, ops & ~OP_HIDE, err, say, src)
-        for ident, _, action, ops, err, say, src, *_ in _unpack(blob)[5]
+        RuleInfo(ident, action, ops & ~OP_HIDE, err, say, src, block)
+        for ident, _, action, ops, err, say, src, _, _, _, block in _unpack(blob)[5]
     )
+
+
+def read_starts(blob: bytes) -> tuple[bytes, ...]:
+    """Return, for each block of a blob, a program that it is for; b"" where only wildcards say.
+
+    Raises:
+        ValueError: The bytes are no blob of this version.
+    """
+    found = []
+    for _, _, _, _, paths, names in _unpack(blob)[11]:
+        plain = [path for path in paths if path[:1] == b"/" and not set(path) & set(b"*?[\\")]
+        found.append((*names, *plain, b"")[0])
+    return tuple(found)
 
 
 def read_programs(blob: bytes) -> Programs:
@@ -132,10 +154,14 @@ def read_programs(blob: bytes) -> Programs:
     """
     parts = _unpack(blob)
     names: dict[int, tuple[bytes, ...]] = {}
-    for rule, name in parts[7]:
-        names[rule] = (*names.get(rule, ()), name)
-    argv = {rule for rule, _, patterns in parts[8] if patterns is not None}
-    return Programs(names, {rule for rule, kind, _ in parts[6] if kind == 0}, argv)
+    argv: set[int] = set()
+    by_path: set[int] = set()
+    for paths, called, argvs in (parts[6:9], *(block[1:4] for block in parts[11])):
+        for rule, name in called:
+            names[rule] = (*names.get(rule, ()), name)
+        argv |= {rule for rule, _, patterns in argvs if patterns is not None}
+        by_path |= {rule for rule, kind, _ in paths if kind == 0}
+    return Programs(names, by_path, argv)
 
 
 def _unpack(blob: bytes) -> tuple:  # type: ignore[type-arg]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from supervisor.errors import SupervisorError
+from supervisor.model import Row
 from supervisor.policy import blob, debuggers
-from supervisor.policy.bpf import build_filter
+from supervisor.policy.bpf import CLASS_ALLOW, CLASS_VERIFY, build_filter
 from supervisor.policy.cache import Entry
 from supervisor.policy.compile import (
     FLAG_DEBUG,
@@ -83,7 +84,7 @@ def build(  # noqa: PLR0913 - all but two by name
         protected=[*protected, *_files_of(policy)],
         ways=_with_files_of(policy, ways),
     )
-    rows, tests = list(rows), list(tests)
+    rows, tests = [_asked(row, policy) for row in rows], list(tests)
     if not debuggers.bounded(rows):
         flags = compiled.flags & ~FLAG_DEBUG
         compiled = replace(compiled, flags=flags, no_debug=compiled.no_debug or debuggers.NO_FLOOR)
@@ -94,6 +95,14 @@ def build(  # noqa: PLR0913 - all but two by name
     except ValueError as error:
         raise SupervisorError(f"the policy is too large: {error}") from error
     return Built(policy, compiled, _entry(policy, compiled, data))
+
+
+def _asked(row: RowLike, policy: Policy) -> RowLike:
+    """Return the row of a run: whoever is in a block reaches into no other process."""
+    inward = row.name in ("process_vm_readv", "pidfd_getfd") and row.klass == CLASS_ALLOW
+    if not inward or not policy.blocks:
+        return row
+    return Row(row.nr, CLASS_VERIFY, row.err, row.name, row.note)
 
 
 def _entry(policy: Policy, compiled: Compiled, data: bytes) -> Entry:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from supervisor.policy import rules, schema
+from supervisor.policy import blocks, rules, schema
 from supervisor.policy.fields import KINDS, Keys, Reader
 from supervisor.policy.load import Document, Map, Node, Scalar
 from supervisor.policy.problems import Problem, quote
-from supervisor.policy.schema import AuditRule, EnvRule, ExecRule, FileRule, PolicyFile, Text
+from supervisor.policy.schema import AuditRule, Block, EnvRule, ExecRule, FileRule, PolicyFile, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._/-]*")
 _VAR = re.compile(r"[a-z][a-z0-9_]*")
@@ -35,7 +39,11 @@ def _policy(reader: Reader, root: Map) -> PolicyFile:
     _version(reader, root, keys)
     files = rules.file_rules(reader, keys["files"][1]) if "files" in keys else ()
     execs = rules.exec_rules(reader, keys["exec"][1]) if "exec" in keys else ()
-    _unique_ids(reader, (*files, *execs))
+    narrowed = blocks.blocks(reader, keys["blocks"][1]) if "blocks" in keys else ()
+    found: list[FileRule | ExecRule | Block] = [*files, *execs]
+    for block in narrowed:
+        found += [block, *block.files, *block.execs]
+    _unique_ids(reader, found)
     return PolicyFile(
         name=_name(reader, keys),
         extends=reader.texts(keys["extends"][1], "'extends'") if "extends" in keys else (),
@@ -43,6 +51,7 @@ def _policy(reader: Reader, root: Map) -> PolicyFile:
         vars=_variables(reader, keys),
         files=files,
         execs=execs,
+        blocks=narrowed,
         env=_env(reader, keys),
         audit=_audit(reader, keys),
     )
@@ -57,8 +66,8 @@ def _version(reader: Reader, root: Map, keys: Keys) -> None:
         reader.fail(value, "the version must be 1: there is no other yet")
 
 
-def _unique_ids(reader: Reader, found: tuple[FileRule | ExecRule, ...]) -> None:
-    first: dict[str, FileRule | ExecRule] = {}
+def _unique_ids(reader: Reader, found: Iterable[FileRule | ExecRule | Block]) -> None:
+    first: dict[str, FileRule | ExecRule | Block] = {}
     for rule in found:
         other = first.setdefault(rule.id, rule)
         if other is not rule:

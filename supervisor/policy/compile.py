@@ -7,7 +7,7 @@ compared by eye.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from supervisor.policy import debuggers, patterns, schema
@@ -16,7 +16,7 @@ from supervisor.policy.variables import MARK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from supervisor.policy.schema import EnvRule, ExecRule, FileRule, Policy
+    from supervisor.policy.schema import Block, EnvRule, ExecRule, FileRule, Policy
 
 FLAG_OBSERVE = 1
 FLAG_TMP = 2
@@ -30,6 +30,8 @@ _SELF = "supervise.self"
 _BUILT_IN = "built-in"
 _SELF_SAY = "supervise keeps its own code, policies and records out of reach"
 _ROOT_SAY = "the folder itself stays where it is; what lies in it may change"
+_MEMORY = (b"/proc/[0-9]*/mem", b"/proc/[0-9]*/task/[0-9]*/mem")
+_MEMORY_SAY = "a process in a block does not reach into others, which may be outside of it"
 _BELOW = b"/**"
 
 Protected = tuple[bytes, bool, bool]
@@ -53,6 +55,26 @@ class Rule:
     dest: bytes | tuple[bytes, ...] | None
     digest: bytes | None = None
     hide: bool = False
+    block: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledBlock:
+    """One block as it stands in the blob.
+
+    Attributes:
+        default: The rule that denies what no other rule of it speaks of; None = allowed.
+        paths: As in ``Compiled``, so are names and argvs; all of them its own.
+        start_paths: Patterns of the programs that it is for.
+        start_names: Their bare names.
+    """
+
+    default: int | None
+    paths: tuple[tuple[int, int, bytes], ...]
+    names: tuple[tuple[int, bytes], ...]
+    argvs: tuple[tuple[int, int, tuple[bytes, ...] | None], ...]
+    start_paths: tuple[bytes, ...]
+    start_names: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +92,7 @@ class Compiled:
         floor: (path, rights) that the kernel itself may grant.
         no_debug: What keeps debuggers out of the run, or "".
         env: (names to keep, names to drop, names and values by turns), for steered execs.
+        blocks: Rules for some programs only; a rule's ``block`` is its place here from 1.
     """
 
     flags: int
@@ -82,6 +105,7 @@ class Compiled:
     floor: tuple[tuple[bytes, int], ...]
     no_debug: str
     env: tuple[tuple[bytes, ...], ...] = ((), (), ())
+    blocks: tuple[CompiledBlock, ...] = ()
 
 
 def compile_policy(
@@ -108,9 +132,10 @@ def compile_policy(
         parts.file_rule(rule)
     for entry in policy.execs:
         parts.exec_rule(entry)
+    blocks = tuple(_block(parts, block, i) for i, block in enumerate(policy.blocks, 1))
     floor = _floor(policy)
     flags = FLAG_OBSERVE if policy.observe else 0
-    late = [path for path, _ in floor] + [value for _, value in policy.env.values]
+    late = _late(policy, floor, blocks)
     if parts.uses_tmp() or any(text[:1] == MARK for text in late):
         flags |= FLAG_TMP
     if any(rule.dest_kind == schema.DEST_TRASH for rule in policy.files):
@@ -129,6 +154,55 @@ def compile_policy(
         floor=floor,
         no_debug=no_debug,
         env=_env(policy.env, private=bool(flags & FLAG_TMP)),
+        blocks=blocks,
+    )
+
+
+def _late(
+    policy: Policy, floor: Sequence[tuple[bytes, int]], blocks: Sequence[CompiledBlock]
+) -> list[bytes]:
+    """Return texts, besides those of rules, that may start with the private folder."""
+    late = [path for path, _ in floor] + [value for _, value in policy.env.values]
+    for block in blocks:
+        late += [*(path for _, _, path in block.paths), *block.start_paths]
+    return late
+
+
+def _block(parts: _Parts, block: Block, number: int) -> CompiledBlock:
+    """Return one block; its rules are put behind those of the policy."""
+    inner = _Parts()
+    inner.rules = parts.rules  # one list, and so one index, for all
+    first = len(parts.rules)
+    default = None
+    if not block.open:
+        default = first
+        say, src = f"in block '{block.id}' nothing allows it", _src(block)
+        parts.rules.append(
+            Rule(
+                block.id,
+                KIND_FILES,
+                schema.DENY,
+                schema.ALL_OPS,
+                _EACCES,
+                say,
+                src,
+                0,
+                None,
+            )
+        )
+    inner.keep_out()
+    for rule in block.files:
+        inner.file_rule(rule)
+    for entry in block.execs:
+        inner.exec_rule(entry)
+    parts.rules[first:] = [replace(rule, block=number, hide=False) for rule in parts.rules[first:]]
+    return CompiledBlock(
+        default,
+        tuple(inner.paths),
+        tuple(inner.names),
+        tuple(inner.argvs),
+        block.patterns,
+        block.names,
     )
 
 
@@ -185,6 +259,24 @@ class _Parts:
             )
         )
         self.paths.extend((index, MATCH, pattern) for pattern in names)
+
+    def keep_out(self) -> None:
+        """Deny other processes' memory: through it a block could be left."""
+        index = len(self.rules)
+        self.rules.append(
+            Rule(
+                f"{schema.RESERVED_ID}blocks.memory",
+                KIND_FILES,
+                schema.DENY,
+                schema.ALL_OPS,
+                _EACCES,
+                _MEMORY_SAY,
+                "built-in",
+                0,
+                None,
+            )
+        )
+        self.paths.extend((index, MATCH, pattern) for pattern in _MEMORY)
 
     def file_rule(self, rule: FileRule) -> None:
         index = len(self.rules)
@@ -244,7 +336,7 @@ class _Parts:
         return False
 
 
-def _src(rule: FileRule | ExecRule) -> str:
+def _src(rule: FileRule | ExecRule | Block) -> str:
     """Return "file:line", the front of the name cut off where it is too long."""
     line = f":{rule.source.line}"
     name = rule.source.file.encode("utf-8", "backslashreplace")

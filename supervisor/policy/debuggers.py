@@ -37,6 +37,8 @@ def obstacle(policy: Policy, floor: Iterable[bytes], protected: Iterable[bytes])
     """
     if policy.observe:
         return ""
+    if policy.blocks:  # it is at the exec stop that a program is put into its blocks
+        return f"block {policy.blocks[0].id} ({policy.blocks[0].source})"
     for entry in policy.execs:
         bare = entry.action == schema.ALLOW and not entry.names and not entry.digest
         if not bare or entry.argv_patterns is not None:

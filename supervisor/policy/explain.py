@@ -199,19 +199,34 @@ def _change(
     if verdict.action in (ALLOW, STEER):
         return f"to refuse it, add under files: - {_rule('no', 'deny', words, shown)}"
     matched = [[compiled.rules[i] for i in one.rules] for one in single]
-    steps = []
+    steps = _open_blocks(compiled, single, words, shown)
     for rule in dict.fromkeys(r for rules in matched for r in rules if r.action == DENY):
         if rule.src == "built-in":
-            return f"none: '{rule.id}' is built in and protects the supervisor itself"
+            what = "keeps blocks closed" if rule.block else "protects the supervisor itself"
+            return f"none: '{rule.id}' is built in and {what}"
         steps.append(_loosen(rule, shown))
     missing = [
         word
         for word, rules in zip(words, matched, strict=True)
-        if all(rule.action == DENY for rule in rules)
+        if all(rule.action == DENY or rule.block for rule in rules)
     ]
     if missing:
         steps.append(f"add under files: - {_rule('my', 'allow', missing, shown)}")
     return "; then ".join(steps)
+
+
+def _open_blocks(
+    compiled: Compiled, single: Sequence[VerdictLike], words: Sequence[str], shown: str
+) -> list[str]:
+    """Name what to add to the blocks that deny some operations by default."""
+    steps = []
+    defaults = {block.default for block in compiled.blocks}
+    for i in dict.fromkeys(one.rule for one in single if one.rule in defaults):
+        closed = [word for word, one in zip(words, single, strict=True) if one.rule == i]
+        block = compiled.rules[i]
+        allow = _rule("my", "allow", closed, shown)
+        steps.append(f"add under files of block '{block.id}' ({block.src}): - {allow}")
+    return steps
 
 
 def _rule(prefix: str, action: str, ops: Sequence[str], shown: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from supervisor.errors import PolicyError, UsageError
 from supervisor.policy import deadrules, schema
@@ -18,6 +18,7 @@ from supervisor.policy.load import Document, load_bytes, load_file
 from supervisor.policy.packs import is_file_name, list_packs, pack_path
 from supervisor.policy.problems import Problem, quote, suggest
 from supervisor.policy.schema import (
+    Block,
     EnvRule,
     ExecRule,
     FileRule,
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from supervisor.policy.context import Context
+
+_Ruled = FileRule | ExecRule | Block
+_AnyRule = TypeVar("_AnyRule", FileRule, ExecRule, Block)
 
 MAX_EXTENDS = 8
 """Deepest chain of ``extends``."""
@@ -176,6 +180,7 @@ class _Merger:
         rules = self._named(parts)
         files = [targets.file_rule(rule) for rule in rules if isinstance(rule, FileRule)]
         execs = [targets.exec_rule(rule) for rule in rules if isinstance(rule, ExecRule)]
+        blocks = [targets.block(rule) for rule in rules if isinstance(rule, Block)]
         env = self._env(parts, variables)
         for text in declared.values():
             variables.expand(text, glob=False)
@@ -191,30 +196,49 @@ class _Merger:
             vars=tuple(sorted(variables.used.items())),
             used_env=tuple(sorted(variables.used_env)),
             sources=tuple(_source(part.document) for part in parts),
+            blocks=tuple(filter(None, blocks)),
         )
         reach = {part.document.file: part.reach for part in parts}
         deadrules.report(policy, reach, self.fail_at)
+        for block in policy.blocks:
+            inner = replace(policy, files=block.files, execs=block.execs, blocks=())
+            deadrules.report(inner, reach, self.fail_at)
         self.stop_on_problems()
         return policy
 
-    def _named(self, parts: Sequence[_Part]) -> list[FileRule | ExecRule]:
-        """Return all rules, ids made unique where the file gave none."""
-        seen: dict[str, FileRule | ExecRule] = {}
+    def _named(self, parts: Sequence[_Part]) -> list[_Ruled]:
+        """Return all rules and blocks, ids made unique where the file gave none."""
+        seen: dict[str, _Ruled] = {}
+        found: list[_Ruled] = []
         for part in parts:
             stem = os.path.basename(part.document.file).partition(".")[0].lower()
-            rules: list[FileRule | ExecRule] = [*part.checked.files, *part.checked.execs]
-            for rule in rules:
-                ident = rule.id
-                if not rule.named and ident in seen:
-                    ident = f"{stem}.{ident}"
-                if ident in seen and rule.named:
-                    note = f"previous definition here: {seen[ident].source}"
-                    self.fail_at(rule.source, f"repeated rule id {quote(ident)}", "", (note,))
-                    continue
-                while ident in seen:
-                    ident += "x"
-                seen[ident] = replace(rule, id=ident)
-        return list(seen.values())
+            for rule in part.checked.files:
+                found += self._own_id(rule, stem, seen)
+            for entry in part.checked.execs:
+                found += self._own_id(entry, stem, seen)
+            for block in part.checked.blocks:
+                for named in self._own_id(block, stem, seen):
+                    files = [r for rule in block.files for r in self._own_id(rule, stem, seen)]
+                    execs = [r for rule in block.execs for r in self._own_id(rule, stem, seen)]
+                    found.append(replace(named, files=tuple(files), execs=tuple(execs)))
+        blocks = [rule for rule in found if isinstance(rule, Block)]
+        for block in blocks[schema.MAX_BLOCKS :]:
+            self.fail_at(block.source, f"there are more than {schema.MAX_BLOCKS} blocks")
+        return found
+
+    def _own_id(self, rule: _AnyRule, stem: str, seen: dict[str, _Ruled]) -> list[_AnyRule]:
+        """Return the rule with an id of its own, or nothing when a problem was noted."""
+        ident = rule.id
+        if not rule.named and ident in seen:
+            ident = f"{stem}.{ident}"
+        if ident in seen and rule.named:
+            note = f"previous definition here: {seen[ident].source}"
+            self.fail_at(rule.source, f"repeated rule id {quote(ident)}", "", (note,))
+            return []
+        while ident in seen:
+            ident += "x"
+        seen[ident] = replace(rule, id=ident)
+        return [replace(rule, id=ident)]
 
     def _env(self, parts: Sequence[_Part], variables: Variables) -> EnvRule:
         keep = dict.fromkeys(name for part in parts for name in part.checked.env.keep)

@@ -18,23 +18,35 @@ _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
-def file_rules(reader: Reader, node: Node) -> tuple[FileRule, ...]:
-    """Return the entries of ``files``; a broken one is reported and left out."""
+def file_rules(reader: Reader, node: Node, within: str = "") -> tuple[FileRule, ...]:
+    """Return the entries of ``files``; a broken one is reported and left out.
+
+    Args:
+        reader: Notes problems.
+        node: The section.
+        within: What the ids of rules start with that have none.
+    """
     found = []
     for number, item in enumerate(_entries(reader, node, "files"), 1):
         keys = reader.keys(item, schema.FILE_KEYS, schema.FILE_LATER)
-        rule = _file_rule(reader, item, keys, f"files.{number}")
+        rule = _file_rule(reader, item, keys, f"{within}files.{number}")
         if rule is not None:
             found.append(rule)
     return tuple(found)
 
 
-def exec_rules(reader: Reader, node: Node) -> tuple[ExecRule, ...]:
-    """Return the entries of ``exec``; a broken one is reported and left out."""
+def exec_rules(reader: Reader, node: Node, within: str = "") -> tuple[ExecRule, ...]:
+    """Return the entries of ``exec``; a broken one is reported and left out.
+
+    Args:
+        reader: Notes problems.
+        node: The section.
+        within: As for ``file_rules``.
+    """
     found = []
     for number, item in enumerate(_entries(reader, node, "exec"), 1):
         keys = reader.keys(item, schema.EXEC_KEYS, schema.EXEC_LATER)
-        rule = _exec_rule(reader, item, keys, f"exec.{number}")
+        rule = _exec_rule(reader, item, keys, f"{within}exec.{number}")
         if rule is not None:
             found.append(rule)
     return tuple(found)
@@ -207,6 +219,25 @@ def _file_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> FileRu
     )
 
 
+def read_programs(reader: Reader, node: Node, what: str) -> tuple[Text, ...]:
+    """Return a program or a list of programs: bare names and patterns."""
+    programs = reader.texts(node, what, single=True)
+    for text in programs:
+        bare = "/" not in text.value and text.value != "**"
+        if bare and any(char in text.value for char in "*?[\\"):
+            reader.fail(
+                node,
+                f"{quote(text.value)}: a bare program name is literal; "
+                f"write **/{text.value} for a pattern",
+            )
+    return programs
+
+
+def read_id(reader: Reader, keys: Keys, default: str) -> tuple[str, bool]:
+    """Return the id of a rule or block, and whether the file gave it."""
+    return _id(reader, keys, default)
+
+
 def _digest(reader: Reader, keys: Keys, common: _Common) -> bytes:
     """Return what ``sha256`` says, or b""."""
     if "sha256" not in keys:
@@ -250,15 +281,7 @@ def _exec_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> ExecRu
     argv = reader.texts(keys["argv"][1], "'argv'") if "argv" in keys else None
     if common is None:
         return None
-    programs = reader.texts(common.subject, f"'{common.verb}'", single=True)
-    for text in programs:
-        bare = "/" not in text.value and text.value != "**"
-        if bare and any(char in text.value for char in "*?[\\"):
-            reader.fail(
-                common.subject,
-                f"{quote(text.value)}: a bare program name is literal; "
-                f"write **/{text.value} for a pattern",
-            )
+    programs = read_programs(reader, common.subject, f"'{common.verb}'")
     node = _target(reader, keys, common)
     to = reader.texts(node, "'to'", single=True) if node is not None else ()
     append = False

@@ -44,12 +44,19 @@ DEST_NONE, DEST_FILE, DEST_TREE, DEST_ARGV, DEST_TRASH = range(5)
 MAX_ID, MAX_SAY, MAX_SRC = 128, 1024, 512
 RESERVED_ID = "supervise."
 
-TOP_KEYS = ("version", "name", "extends", "mode", "vars", "files", "exec", "env", "audit")
+TOP_KEYS = ("version", "name", "extends", "mode", "vars", "files", "exec", "blocks", "env", "audit")
 TOP_LATER = ("network", "signals", "limits", "approvals")
 FILE_KEYS = ("id", *ACTIONS, "paths", "except", "to", "as", "hide", "say")
 FILE_LATER = ("timeout",)
 EXEC_KEYS = ("id", *ACTIONS, "argv", "sha256", "to", "args", "as", "say")
 EXEC_LATER = ("timeout",)
+BLOCK_KEYS = ("id", "for", "files", "exec", "default")
+BLOCK_LATER = ("network", "signals", "limits")
+FOR_KEYS = ("program",)
+FOR_LATER = ("user", "args")
+MAX_BLOCKS = 16
+"""SV_BLOCKS: a process's blocks are kept in as many bits."""
+DEFAULTS = ("deny", "allow")
 ENV_KEYS = ("keep", "drop", "set")
 AUDIT_KEYS = ("record",)
 LATER = "is not supported by this version"
@@ -172,6 +179,33 @@ class ExecRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """Rules that narrow what some programs, and all that they start, may do.
+
+    Attributes:
+        id: Unique among all rules, too: what its default denies is told by it.
+        programs: Bare names and path patterns as written.
+        files: Its files rules.
+        execs: Its exec rules.
+        open: Whether what no rule speaks of is allowed, as far as the policy goes.
+        source: Where the block stands.
+        named: Whether the file gave the id.
+        names: The bare names as bytes.
+        patterns: The path patterns as bytes.
+    """
+
+    id: str
+    programs: tuple[Text, ...]
+    files: tuple[FileRule, ...]
+    execs: tuple[ExecRule, ...]
+    open: bool
+    source: Source
+    named: bool = True
+    names: tuple[bytes, ...] = ()
+    patterns: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EnvRule:
     """What the target sees of the environment: names or patterns such as ``LC_*``.
 
@@ -205,6 +239,7 @@ class PolicyFile:
     vars: tuple[tuple[str, Text], ...]
     files: tuple[FileRule, ...]
     execs: tuple[ExecRule, ...]
+    blocks: tuple[Block, ...]
     env: EnvRule
     audit: AuditRule | None
 
@@ -240,6 +275,7 @@ class Policy:
         vars: The variables that were used, with their values.
         used_env: Names of environment variables that the result depends on.
         sources: Every file that was read.
+        blocks: Rules for some programs only, in the order they were met.
     """
 
     name: str
@@ -251,6 +287,7 @@ class Policy:
     vars: tuple[tuple[str, bytes], ...]
     used_env: tuple[str, ...]
     sources: tuple[SourceFile, ...]
+    blocks: tuple[Block, ...] = ()
 
     @property
     def hides(self) -> bool:

@@ -13,7 +13,7 @@ from supervisor.policy.variables import MARK, Variables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from supervisor.policy.schema import ExecRule, FileRule, Source, Text
+    from supervisor.policy.schema import Block, ExecRule, FileRule, Source, Text
 
 _WIDE = b"/**"
 
@@ -66,6 +66,21 @@ class Targets:
             patterns=tuple(raw for raw in programs if not _is_bare(raw)),
             argv_patterns=argv,
             dest=dest,
+        )
+
+    def block(self, block: Block) -> Block | None:
+        """Return the block with its bytes and those of its rules, or None."""
+        programs = _all(map(self._program, block.programs))
+        files = [self.file_rule(rule) for rule in block.files]
+        execs = [self.exec_rule(rule) for rule in block.execs]
+        if programs is None:
+            return None
+        return replace(
+            block,
+            files=tuple(filter(None, files)),
+            execs=tuple(filter(None, execs)),
+            names=tuple(patterns.unescape(raw) or raw for raw in programs if _is_bare(raw)),
+            patterns=tuple(raw for raw in programs if not _is_bare(raw)),
         )
 
     def _check_no_link(self, rule: ExecRule, programs: tuple[bytes, ...]) -> None:

@@ -54,6 +54,48 @@ def test_expectations_that_hold(
     assert all(row["ok"] for row in json.loads(capfd.readouterr().out))
 
 
+BLOCKS = """\
+blocks:
+  - id: narrow
+    for: {program: [agent, sh]}
+    files:
+      - {id: in-hosts, allow: read, paths: [/etc/hosts]}
+"""
+
+
+def test_expectations_within_blocks(
+    tmp_path: Path, policy: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An expectation may say which program asks; its blocks then count."""
+    with open(policy, "a", encoding="utf-8") as file:
+        file.write(BLOCKS)
+    text = """\
+- {path: /etc/passwd, expect: allow, rule: sys}
+- {path: /etc/passwd, program: agent, expect: deny, rule: narrow}
+- {path: /etc/passwd, program: sh, expect: deny, rule: narrow}
+- {path: /etc/passwd, program: cat, expect: allow, rule: sys}
+- {path: /etc/hosts, program: agent, expect: allow, rule: sys}
+- {exec: [/usr/bin/git, status], program: agent, expect: deny, rule: narrow}
+"""
+    assert _test(tmp_path, policy, text) == 0
+    assert all(row["ok"] for row in json.loads(capfd.readouterr().out))
+
+
+def test_explain_within_blocks(policy: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The answer names the blocks that counted."""
+    with open(policy, "a", encoding="utf-8") as file:
+        file.write(BLOCKS)
+    words = ["policy", "explain", "-p", policy, "--path", "/etc/passwd"]
+    assert main([*words, "--program", "agent"]) == 1
+    said = capfd.readouterr().out
+    assert "  blocks     narrow\n" in said
+    assert "add under files of block 'narrow'" in said
+    assert main([*words, "--program", "cat", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["blocks"] == []
+    assert main(["policy", "show", "--merged", policy]) == 0
+    assert "    for: {program: [agent, sh]}\n" in capfd.readouterr().out
+
+
 @pytest.mark.parametrize(
     "item",
     [

@@ -1,6 +1,6 @@
 /* fuzz_blob.c - any bytes as a policy; what loads must answer. Build with
  * clang -fsanitize=fuzzer,address,undefined; seeds: corpus/blob (test_blob FOLDER writes them). */
-#include "match/decide.h"
+#include "match/blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +30,13 @@ static void ask(const struct sv_policy *p)
 			    (m.rule < 0 && m.action != SV_DENY) || (size_t)m.prefix > path.n)
 				abort();
 		}
+		sv_match_path_in(p, 5, path, 0xff, &m);
+		if (m.rule >= (int)p->nrules || m.err <= 0)
+			abort();
+		sv_match_exec_in(p, SV_LABEL_ALL, path, argv[0], argv, 3, i & 1, &m);
+		sv_match_needs_argv_in(p, 3, path, argv[0]);
+		sv_match_may_move(p, 3, path, str(paths[2]), i & 1);
+		sv_blocks_start(p, path, argv[0]);
 		sv_match_exec(p, path, argv[0], argv, 3, i & 1, &m);
 		sv_match_needs_argv(p, path, argv[0]);
 		sv_match_looser(p, path, str(paths[1]));

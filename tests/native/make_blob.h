@@ -15,7 +15,17 @@ struct part {
 	uint32_t count;
 };
 
+enum { MAKE_BLOCKS = 3 };
+
+struct make_block {
+	int fallback;		/* 0 = open, else 1 + the rule */
+	struct part paths, names, argvs, starts, start_names;
+};
+
 struct make {
+	struct make_block block[MAKE_BLOCKS];
+	int blocks;
+	int now;		/* rules and what they match go to this block; 0 = none */
 	struct part rules, paths, names, argvs, floor;
 	struct part env[3];	/* keep, drop, and names and values */
 	uint32_t flags;
@@ -57,7 +67,7 @@ static inline int make_pinned(struct make *m, const char *id, int kind, int acti
 {
 	struct sv_mw w = part_begin(&m->rules, 8192);
 
-	sv_mw_array(&w, 10);
+	sv_mw_array(&w, 11);
 	sv_mw_str(&w, make_str(id));
 	sv_mw_int(&w, kind);
 	sv_mw_int(&w, action);
@@ -76,6 +86,7 @@ static inline int make_pinned(struct make *m, const char *id, int kind, int acti
 		sv_mw_bin(&w, make_str(digest));
 	else
 		sv_mw_nil(&w);
+	sv_mw_int(&w, m->now);
 	part_end(&m->rules, &w);
 	return (int)m->rules.count - 1;
 }
@@ -94,29 +105,32 @@ static inline int make_pin(struct make *m, const char *id, const char *digest)
 
 static inline void make_path(struct make *m, int rule, int except, const char *pattern)
 {
-	struct sv_mw w = part_begin(&m->paths, 8192);
+	struct part *to = m->now ? &m->block[m->now - 1].paths : &m->paths;
+	struct sv_mw w = part_begin(to, 8192);
 
 	sv_mw_array(&w, 3);
 	sv_mw_int(&w, rule);
 	sv_mw_int(&w, except);
 	sv_mw_bin(&w, make_str(pattern));
-	part_end(&m->paths, &w);
+	part_end(to, &w);
 }
 
 static inline void make_name(struct make *m, int rule, const char *name)
 {
-	struct sv_mw w = part_begin(&m->names, 8192);
+	struct part *to = m->now ? &m->block[m->now - 1].names : &m->names;
+	struct sv_mw w = part_begin(to, 8192);
 
 	sv_mw_array(&w, 2);
 	sv_mw_int(&w, rule);
 	sv_mw_bin(&w, make_str(name));
-	part_end(&m->names, &w);
+	part_end(to, &w);
 }
 
 /* patterns: separated by blanks; NULL = any arguments. */
 static inline void make_argv(struct make *m, int rule, int append, const char *patterns)
 {
-	struct sv_mw w = part_begin(&m->argvs, 8192);
+	struct part *to = m->now ? &m->block[m->now - 1].argvs : &m->argvs;
+	struct sv_mw w = part_begin(to, 8192);
 	uint32_t n = patterns && *patterns ? 1 : 0;
 
 	sv_mw_array(&w, 3);
@@ -135,7 +149,7 @@ static inline void make_argv(struct make *m, int rule, int append, const char *p
 			patterns += s.n + 1;
 		}
 	}
-	part_end(&m->argvs, &w);
+	part_end(to, &w);
 }
 
 static inline void make_floor(struct make *m, const char *path)
@@ -157,6 +171,61 @@ static inline void make_env(struct make *m, int kind, const char *text)
 	part_end(&m->env[kind], &w);
 }
 
+/* Rules from here on are those of a new block; its number. */
+static inline int make_block(struct make *m)
+{
+	m->now = ++m->blocks;
+	return m->now;
+}
+
+/* The block at hand denies what no rule of it speaks of, by this rule. */
+static inline int make_fallback(struct make *m, const char *id)
+{
+	int r = make_rule(m, id, SV_RULE_FILES, SV_DENY, 0xff, 0, SV_DEST_NONE, NULL);
+
+	m->block[m->now - 1].fallback = r + 1;
+	return r;
+}
+
+/* A program that the block at hand is for: a pattern, or a bare name. */
+static inline void make_start(struct make *m, const char *program)
+{
+	struct make_block *b = &m->block[m->now - 1];
+	struct part *to = strchr(program, '/') || *program == 1 ? &b->starts : &b->start_names;
+	struct sv_mw w = part_begin(to, 8192);
+
+	sv_mw_bin(&w, make_str(program));
+	part_end(to, &w);
+}
+
+static inline void put_part(struct sv_mw *w, struct part *t)
+{
+	sv_mw_array(w, t->count);
+	if (t->n)
+		memcpy(w->p + w->n, t->p, t->n);
+	w->n += t->n;
+	free(t->p);
+}
+
+static inline void put_blocks(struct sv_mw *w, struct make *m)
+{
+	sv_mw_array(w, (uint32_t)m->blocks);
+	for (int i = 0; i < m->blocks; i++) {
+		struct make_block *b = &m->block[i];
+
+		sv_mw_array(w, 6);
+		if (b->fallback)
+			sv_mw_int(w, b->fallback - 1);
+		else
+			sv_mw_nil(w);
+		put_part(w, &b->paths);
+		put_part(w, &b->names);
+		put_part(w, &b->argvs);
+		put_part(w, &b->starts);
+		put_part(w, &b->start_names);
+	}
+}
+
 /* The whole blob, to be freed; empties m. */
 static inline uint8_t *make_done(struct make *m, size_t *len)
 {
@@ -164,17 +233,20 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 				 &m->env[0], &m->env[1], &m->env[2] };
 	const uint8_t filter[16] = { 6, 0, 0, 0, 0, 0, 0xff, 0x7f, 6, 0, 0, 0, 0, 0, 0, 0 };
 	const struct sv_str code = { filter, sizeof(filter) };
-	size_t cap = 128;
+	size_t cap = 512;
 	struct sv_mw w;
 	uint8_t *out;
 
 	for (size_t i = 0; i < 8; i++)
 		cap += parts[i]->n + 8;
+	for (int i = 0; i < m->blocks; i++)
+		cap += m->block[i].paths.n + m->block[i].names.n + m->block[i].argvs.n +
+		       m->block[i].starts.n + m->block[i].start_names.n;
 	out = malloc(cap);
 	if (!out)
 		abort();
 	sv_mw_init(&w, out, cap);
-	sv_mw_array(&w, 11);
+	sv_mw_array(&w, 12);
 	sv_mw_str(&w, make_str("SVB"));
 	sv_mw_uint(&w, SV_BLOB_VERSION);
 	sv_mw_uint(&w, m->flags);
@@ -183,12 +255,9 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 	for (size_t i = 0; i < 8; i++) {
 		if (i == 5)
 			sv_mw_array(&w, 3);
-		sv_mw_array(&w, parts[i]->count);
-		if (parts[i]->n)
-			memcpy(w.p + w.n, parts[i]->p, parts[i]->n);
-		w.n += parts[i]->n;
-		free(parts[i]->p);
+		put_part(&w, parts[i]);
 	}
+	put_blocks(&w, m);
 	if (w.over)
 		abort();
 	memset(m, 0, sizeof(*m));

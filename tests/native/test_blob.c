@@ -2,7 +2,7 @@
 #include "check.h"
 #include "make_blob.h"
 
-#include "match/decide.h"
+#include "match/blocks.h"
 
 #include <errno.h>
 
@@ -49,6 +49,20 @@ static uint8_t *full(size_t *len)
 	r = make_pin(&m, "pin", "0123456789abcdef0123456789abcdef");
 	make_name(&m, r, "py");
 	make_argv(&m, r, 0, NULL);
+	make_block(&m);
+	make_fallback(&m, "b");
+	make_path(&m, make_rule(&m, "b.in", SV_RULE_FILES, SV_ALLOW, 0x7f, 0, SV_DEST_NONE, NULL), 0,
+		  "/work/in/**");
+	r = make_rule(&m, "b.no", SV_RULE_EXEC, SV_DENY, SV_OP_EXEC, EPERM, SV_DEST_NONE, NULL);
+	make_name(&m, r, "sh");
+	make_argv(&m, r, 0, "-c **");
+	make_start(&m, "git");
+	make_start(&m, "/usr/lib/git/**");
+	make_start(&m, "\x01/tool");
+	make_block(&m);
+	make_path(&m, make_rule(&m, "c.no", SV_RULE_FILES, SV_DENY, 1, 0, SV_DEST_NONE, NULL), 0, "/keys/**");
+	make_start(&m, "npm");
+	m.now = 0;
 	make_floor(&m, "/usr");
 	make_floor(&m, "\x01");
 	make_env(&m, 0, "LC_*");
@@ -75,7 +89,7 @@ static void test_full(void)
 	if (!p)
 		return;
 	CHECK(p->flags == SV_POLICY_TMP && p->record == SV_RECORD_CHANGES && p->filter.n == 16);
-	CHECK(p->nrules == 7 && p->nnames == 3 && p->nfloor == 2);
+	CHECK(p->nrules == 11 && p->nnames == 3 && p->nfloor == 2);
 	CHECK(is(p->rules[0].id, "work") && is(p->rules[0].src, "test.yaml:1"));
 	CHECK(p->rules[0].has_except && p->rules[0].err == EACCES && p->rules[1].err == ENOENT);
 	CHECK(p->rules[2].dest_kind == SV_DEST_TREE && is(p->rules[2].dest, "/tmp/s[1]/home"));
@@ -83,6 +97,13 @@ static void test_full(void)
 	CHECK(p->rules[4].append && !p->rules[4].has_argv && p->rules[4].dest_argc == 1);
 	CHECK(is(p->rules[4].dest_argv[0], "/work/fetch"));
 	CHECK(p->rules[5].has_argv && p->rules[5].argc == 2 && is(p->rules[5].argv[1], "**"));
+	CHECK(p->nblocks == 2 && p->blocks[0].fallback == 7 && !p->blocks[0].open);
+	CHECK(p->blocks[1].open && p->nstart_names == 2 && p->fallback == -1);
+	CHECK(sv_blocks_start(p, check_str("/usr/bin/git"), check_str("x")) == 1);
+	CHECK(sv_blocks_start(p, check_str("/usr/bin/x"), check_str("a/npm")) == 2);
+	CHECK(sv_blocks_start(p, check_str("/usr/lib/git/a"), check_str("npm")) == 3);
+	CHECK(sv_blocks_start(p, check_str("/tmp/s[1]/tool"), check_str("tool")) == 1);
+	CHECK(sv_blocks_start(p, check_str("/bin/sh"), check_str("sh")) == 0);
 	CHECK(p->env.rules && p->env.keep.n == 1 && p->env.drop.n == 1 && p->env.set.n == 2);
 	CHECK(is(p->env.set.v[0], "T") && is(p->env.set.v[1], "/tmp/s[1]/t"));
 	CHECK(!p->rules[5].digest && p->rules[6].digest);
@@ -255,6 +276,54 @@ static void test_refused_env(void)
 	refuse_env(2, "A", "\x01x");
 }
 
+static void test_refused_blocks(void)
+{
+	struct make m = two();
+
+	make_block(&m);	/* a rule of the policy in a block */
+	make_path(&m, 0, 0, "/a");
+	CHECK(!load(&m, ""));
+	m = two();	/* and the other way round */
+	make_block(&m);
+	make_rule(&m, "c", SV_RULE_FILES, SV_ALLOW, 1, 0, SV_DEST_NONE, NULL);
+	m.now = 0;
+	make_path(&m, 2, 0, "/a");
+	CHECK(!load(&m, ""));
+	m = two();	/* a rule of no block */
+	m.now = 1;
+	make_rule(&m, "c", SV_RULE_FILES, SV_ALLOW, 1, 0, SV_DEST_NONE, NULL);
+	m.now = 0;
+	CHECK(!load(&m, ""));
+	m = two();	/* defaults that are no rule of the block, or allow */
+	make_block(&m);
+	m.block[0].fallback = 1;
+	CHECK(!load(&m, ""));
+	m = two();
+	make_block(&m);
+	m.block[0].fallback = 1 + make_rule(&m, "c", SV_RULE_FILES, SV_ALLOW, 1, 0, SV_DEST_NONE, NULL);
+	CHECK(!load(&m, ""));
+	m = two();
+	make_block(&m);
+	m.block[0].fallback = 99;
+	CHECK(!load(&m, ""));
+	m = two();	/* steers and digests */
+	make_block(&m);
+	make_rule(&m, "c", SV_RULE_FILES, SV_STEER, 1, 0, SV_DEST_FILE, "/x");
+	CHECK(!load(&m, ""));
+	m = two();
+	make_block(&m);
+	make_pin(&m, "c", "0123456789abcdef0123456789abcdef");
+	CHECK(!load(&m, ""));
+	m = two();	/* programs */
+	make_block(&m);
+	make_start(&m, "");
+	CHECK(!load(&m, ""));
+	m = two();
+	make_block(&m);
+	make_start(&m, "bin/git");
+	CHECK(!load(&m, ""));
+}
+
 static void test_limits(void)
 {
 	static char text[5000];
@@ -287,6 +356,12 @@ static void test_limits(void)
 static void probe(const struct sv_policy *p)
 {
 	struct sv_match m;
+
+	sv_match_path_in(p, 3, check_str("/work/in/x.pem"), 0xff, &m);
+	CHECK(m.rule < (int)p->nrules && m.err);
+	sv_match_exec_in(p, 3, check_str("/bin/sh"), check_str("npm"), NULL, 0, false, &m);
+	sv_match_may_move(p, 3, check_str("/work/in/a"), check_str("/work/b"), true);
+	sv_blocks_start(p, check_str("/usr/lib/git/a"), check_str("git"));
 
 	sv_match_path(p, check_str("/work/.git/x.pem"), 0xff, &m);
 	sv_match_exec(p, check_str("/usr/bin/git"), check_str("curl"), NULL, 0, false, &m);
@@ -428,6 +503,7 @@ int main(int argc, char **argv)
 	test_refused_digests();
 	test_refused_matches();
 	test_refused_env();
+	test_refused_blocks();
 	test_limits();
 	test_truncated();
 	test_flipped();

@@ -464,7 +464,7 @@ static void test_sv_decide(void)
 	blob = make_done(&m, &len);
 #define DECIDE(op, path, argv, n)                                                           \
 	sv_decide(blob, len, "", op, (const uint8_t *)(path), strlen(path), (const uint8_t *)"git", \
-		  3, (const uint8_t *)(argv), n, &v, &err)
+		  3, (const uint8_t *)(argv), n, 0, &v, &err)
 	CHECK(!DECIDE(SV_OP_EXEC, "/b/git", "git\0push", 8) && v.action == SV_ALLOW && v.rule == 0);
 	CHECK(v.matched == 1 && v.rules[0] == 0);
 	CHECK(!DECIDE(SV_OP_EXEC, "/b/git", "git\0push\0", 9) && v.action == SV_ALLOW);

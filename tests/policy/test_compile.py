@@ -129,18 +129,19 @@ def test_round_trip(load: Load) -> None:
     ]
     assert next(r.src for r in blob.read_rules(data) if r.src != "built-in") == "agent.yaml:5"
     parts = msgpack.unpackb(data, use_list=False)
-    assert parts[:5] == ("SVB", 3, FLAG_TMP, 1, b"\0" * 8)
-    assert parts[6:] == (
+    assert parts[:5] == ("SVB", 4, FLAG_TMP, 1, b"\0" * 8)
+    assert parts[6:11] == (
         compiled.paths,
         compiled.names,
         compiled.argvs,
         compiled.floor,
         compiled.env,
     )
-    assert len(parts[5][0]) == 10
+    assert parts[11:] == ((),)
+    assert len(parts[5][0]) == 11
 
 
-@pytest.mark.parametrize("data", [b"", b"\x00", b"\xc1", msgpack.packb(["SVB", 2] + [0] * 9)])
+@pytest.mark.parametrize("data", [b"", b"\x00", b"\xc1", msgpack.packb(["SVB", 3] + [0] * 10)])
 def test_foreign_bytes(data: bytes) -> None:
     """Bytes that are no blob are refused with ValueError and nothing else."""
     with pytest.raises(ValueError, match="not a compiled policy"):
