@@ -8,10 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool steers_to_tree(const struct sv_work *w, const struct sv_place *p, uint32_t op,
+static bool steers_to_tree(struct sv_work *w, const struct sv_place *p, uint32_t op,
 			   struct sv_match *m)
 {
-	sv_match_path(w->sh->policy, (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len }, op, m);
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w),
+			 (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len }, op, m);
 	return m->action == SV_STEER && w->sh->policy->rules[m->rule].dest_kind == SV_DEST_TREE;
 }
 
@@ -75,8 +76,9 @@ static void unlink_there(struct sv_work *w, bool original)
 	int rc;
 
 	w->ops |= SV_OP_DELETE;
-	sv_match_path(w->sh->policy, (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len },
-		      SV_OP_DELETE, &removing);
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w),
+			 (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len }, SV_OP_DELETE,
+			 &removing);
 	if (removing.action == SV_DENY && removing.rule >= 0) {
 		w->match = removing;
 		return sv_refuse(w);

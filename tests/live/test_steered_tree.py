@@ -120,3 +120,16 @@ cat {orig}/file; stat -L -c %s {orig}/file; cat {orig}/up/secret; stat {orig}/up
     done = supervised(["sh", "-c", script], rules(supervised, orig))
     assert b"secret" not in done.out
     assert done.lines() == []
+
+
+def test_a_block_stays(supervised: Supervised, orig: Path) -> None:
+    """What others wrote to the tree is not read by a program whose block denies it."""
+    (supervised.root / "agent").write_bytes(Path("/bin/sh").resolve().read_bytes())
+    (supervised.root / "agent").chmod(0o755)
+    block = (
+        "blocks:\n  - for: {program: agent}\n    default: allow\n    files:\n"
+        f'      - {{id: never, deny: [read, write], paths: ["{orig}/n"]}}\n'
+    )
+    script = f"echo x >{orig}/n; cat {orig}/n; ./agent -c 'read a <{orig}/n; echo [$a]'"
+    done = supervised(["sh", "-c", script], rules(supervised, orig) + block)
+    assert done.lines() == ["x", "[]"], done.err
