@@ -35,6 +35,8 @@ static int pin_program(struct sv_work *w)
 	const int pin = w->in.flags & AT_SYMLINK_NOFOLLOW ? SV_PIN_NOFOLLOW : 0;
 	int rc;
 
+	if (name->err)
+		return name->err;
 	if (w->in.flags & ~(uint64_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | EXECVE_CHECK))
 		return -EINVAL;
 	if (sv_names_start(name, w->in.flags))

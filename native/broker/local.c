@@ -32,18 +32,22 @@ static int option(int fd, int name)
 	return getsockopt(fd, SOL_SOCKET, name, &value, &n) < 0 ? -errno : value;
 }
 
+int sv_socket_errno(const struct sv_work *w)
+{
+	char name[48], text[8] = "";
+
+	snprintf(name, sizeof(name), "%d/fd/%d", (int)w->call.tid, w->in.fd);
+	if (readlinkat(w->paths.proc_fd, name, text, sizeof(text) - 1) < 0)
+		return errno == ENOENT ? EBADF : 0;
+	return strncmp(text, "socket:", 7) ? ENOTSOCK : 0;
+}
+
 /* A duplicate of the caller's socket where it is a local one of a kind that has
  * connections; else -errno. A copy of anything else could be noticed. */
 static int take_socket(const struct sv_work *w)
 {
-	char name[48], text[8] = "";
-	int fd, type;
+	int type, fd = sv_socket_errno(w) ? -ENOTSOCK : sv_duplicate(&w->t, w->in.fd);
 
-	snprintf(name, sizeof(name), "%d/fd/%d", (int)w->call.tid, w->in.fd);
-	if (readlinkat(w->paths.proc_fd, name, text, sizeof(text) - 1) < 0 ||
-	    strncmp(text, "socket:", 7) != 0)
-		return -ENOTSOCK;
-	fd = sv_duplicate(&w->t, w->in.fd);
 	if (fd < 0)
 		return fd;
 	type = option(fd, SO_TYPE);

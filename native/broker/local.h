@@ -12,5 +12,7 @@
 bool sv_local_bind(struct sv_work *w, const struct sockaddr_un *addr, int len);
 bool sv_local_connect(struct sv_work *w, const struct sockaddr_un *addr, int len);
 bool sv_local_listen(struct sv_work *w);
+/* What the kernel says of the descriptor before it looks at anything else, or 0. */
+int sv_socket_errno(const struct sv_work *w);
 
 #endif

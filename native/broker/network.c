@@ -89,8 +89,11 @@ static bool locally(struct sv_work *w, const struct sockaddr_un *addr, int len)
 void sv_do_network(struct sv_work *w)
 {
 	struct sockaddr_storage a = { 0 };
+	const int err = sv_socket_errno(w);
 	int n = w->in.addr ? name_address(w, w->in.addr, w->in.addrlen, &a) : 0;
 
+	if (err && !w->sh->observe)
+		return sv_fail_call(w, err);
 	/* without a path: a name that the kernel chooses, and it reads no more */
 	if (w->in.addr && w->in.addrlen == sizeof(sa_family_t))
 		return sv_let_go(w);
