@@ -66,10 +66,10 @@ static const struct sv_when whens[] = {
 	{ __NR_open, 1, O_PATH, O_PATH, SV_CLASS_ALLOW, 0 },
 	{ __NR_openat, 2, O_PATH, O_PATH, SV_CLASS_ALLOW, 0 },
 	/* PTRACE_TRACEME: the parent may stand outside the tree; ATTACH and SEIZE wait for
-	 * an exec that is being looked at */
-	{ __NR_ptrace, 0, ~0ULL, PTRACE_TRACEME, SV_CLASS_VERIFY, 0 },
-	{ __NR_ptrace, 0, ~0ULL, PTRACE_ATTACH, SV_CLASS_VERIFY, 0 },
-	{ __NR_ptrace, 0, ~0ULL, PTRACE_SEIZE, SV_CLASS_VERIFY, 0 },
+	 * an exec that is being looked at. The kernel compares all 64 bits, and so do we */
+	{ __NR_ptrace, 0, WORD, PTRACE_TRACEME, SV_CLASS_VERIFY, 0 },
+	{ __NR_ptrace, 0, WORD, PTRACE_ATTACH, SV_CLASS_VERIFY, 0 },
+	{ __NR_ptrace, 0, WORD, PTRACE_SEIZE, SV_CLASS_VERIFY, 0 },
 	/* sendto(2) without an address */
 	{ __NR_sendto, 4, ~0ULL, 0, SV_CLASS_ALLOW, 0 },
 	/* data that opens a connection by itself */
