@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The errno of a file that nobody listens on: what an earlier run left is then replaced. */
 static const char outside[] = "a local socket of a program outside the tree: this version has no "
@@ -200,6 +202,14 @@ static void connect_slowly(struct sv_work *w, int *sock)
 	sv_answer_errno(w->sh->listener, w->call.id, EAGAIN);
 }
 
+/* As unix_find_bsd(): may it be written to, then is it a socket at all? */
+static int no_socket_errno(const struct sv_place *p)
+{
+	if (syscall(SYS_faccessat2, p->fd, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) < 0)
+		return -errno;
+	return -ECONNREFUSED;
+}
+
 bool sv_local_connect(struct sv_work *w, const struct sockaddr_un *addr, int len)
 {
 	struct sv_place *p = &w->place[0];
@@ -210,7 +220,7 @@ bool sv_local_connect(struct sv_work *w, const struct sockaddr_un *addr, int len
 		return false;
 	rc = sv_pin(&w->paths, &w->t, &w->in.name[0], 0, 0, p);
 	if (rc == 0 && !S_ISSOCK(p->st.st_mode))
-		rc = -ECONNREFUSED;
+		rc = no_socket_errno(p);
 	if (rc < 0) {
 		sv_fail_call(w, -rc);
 	} else if (!sv_bound_has(w->sh->bound, &p->st)) {
