@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +22,28 @@ static bool is_folder(int fd)
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The tree's own place is named by rules, too: what they deny there is not shown. */
+static bool denied_there(struct sv_work *w, int fd)
+{
+	char name[32], path[SV_PATH_MAX];
+	struct sv_match m;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	n = readlink(name, path, sizeof(path));
+	if (n <= 0 || n == (ssize_t)sizeof(path))
+		return true;
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w),
+			 (struct sv_str){ (const uint8_t *)path, (size_t)n },
+			 is_folder(fd) ? SV_OP_LIST : SV_OP_READ, &m);
+	return m.action == SV_DENY && m.rule >= 0;
+}
+
+static bool no_shadow(struct sv_work *w, bool folder, int fd)
+{
+	return (folder && is_folder(fd)) || denied_there(w, fd);
 }
 
 /* The steer that says where the path lies. *only = all of it is there. False: none. */
@@ -46,7 +69,7 @@ int sv_shadow(struct sv_work *w, const struct sv_place *p)
 		return SV_NO_SHADOW;
 	if (find_rule(w, p, folder, &only))
 		fd = sv_steer_find(w, p);
-	if (fd >= 0 && folder && !only && is_folder(fd))
+	if (fd >= 0 && !only && no_shadow(w, folder, fd))
 		sv_close_fd(&fd);
 	if (fd >= 0 || (only && fd == -ENOENT))
 		return fd;

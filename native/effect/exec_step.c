@@ -278,8 +278,8 @@ static bool held_by_us(pid_t pid)
 }
 
 /* Let go. Another thread of ours becomes a tracer where a task's parent died after
- * its PTRACE_TRACEME was let pass: nobody would ever resume it. True = it is not
- * traced at all: a child that job control stopped. */
+ * its PTRACE_TRACEME was let pass: nobody would ever resume it. True = we do not
+ * trace it: a child that job control stopped. */
 static bool stray(pid_t pid, int status)
 {
 	const int event = status >> 16;

@@ -133,3 +133,14 @@ def test_a_block_stays(supervised: Supervised, orig: Path) -> None:
     script = f"echo x >{orig}/n; cat {orig}/n; ./agent -c 'read a <{orig}/n; echo [$a]'"
     done = supervised(["sh", "-c", script], rules(supervised, orig) + block)
     assert done.lines() == ["x", "[]"], done.err
+
+
+def test_a_denial_at_the_destination_stays(supervised: Supervised, orig: Path) -> None:
+    """What a rule denies in the tree's own place is not read by the other name either."""
+    kept = supervised.root / "scratch" / "kept"
+    kept.parent.mkdir()
+    kept.write_text("secret\n")
+    deny = f'  - {{id: kept, deny: read, paths: ["{kept}"]}}\n'
+    script = f"cat {orig}/kept; echo x >{orig}/n; cat {orig}/n"
+    done = supervised(["sh", "-c", script], rules(supervised, orig) + deny)
+    assert done.lines() == ["x"], done.err
