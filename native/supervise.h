@@ -17,7 +17,7 @@
 
 /* cffi: begin */
 #define SV_ABI 1
-#define SV_BLOB_VERSION 4
+#define SV_BLOB_VERSION 5
 
 typedef struct sv_session sv_session;
 
@@ -43,13 +43,27 @@ enum sv_op {
 	SV_OP_EXEC = 128
 };
 
+/* Network operations: bits of their own, so that an event's ops tell both kinds. */
+enum sv_net_op {
+	SV_OP_CONNECT = 0x200,	/* connect, and sending to an address */
+	SV_OP_BIND = 0x400	/* bind, and listening without it */
+};
+
+/* What a network rule speaks of, and what sv_decide_net() is asked about. */
+enum sv_net_kind {
+	SV_NET_ADDRESS,		/* 4 or 16 bytes */
+	SV_NET_PATH,		/* a local socket's file */
+	SV_NET_ABSTRACT		/* a local socket's abstract name, without the leading NUL */
+};
+
 /* How a syscall is treated by the filter; one per row of the table. */
 enum sv_class {
 	SV_CLASS_ALLOW,		/* stays in the kernel */
 	SV_CLASS_BROKER,	/* notified; done here on pinned objects */
 	SV_CLASS_VERIFY,	/* notified; continued when its registers allow it, or refused and told */
 	SV_CLASS_ABSENT,	/* refused by the filter, untold */
-	SV_CLASS_LOOK		/* stays in the kernel, but where the policy hides names: then broker */
+	SV_CLASS_LOOK,		/* stays in the kernel, but where the policy hides names: then broker */
+	SV_CLASS_NET		/* the same, where the policy has network rules */
 };
 
 /* How a decision was carried out. */
@@ -178,6 +192,11 @@ int sv_decide(const uint8_t *blob, size_t len, const char *tmp, uint32_t op,
 	      const uint8_t *path, size_t path_len, const uint8_t *name, size_t name_len,
 	      const uint8_t *argv, size_t argv_len, uint32_t blocks, struct sv_verdict *out,
 	      struct sv_err *err);
+/* The same about a network operation: op is one enum sv_net_op, subject as kind says
+ * (enum sv_net_kind), port that of an address. */
+int sv_decide_net(const uint8_t *blob, size_t len, const char *tmp, uint32_t op, int kind,
+		  const uint8_t *subject, size_t n, int port, uint32_t blocks,
+		  struct sv_verdict *out, struct sv_err *err);
 /* Bits of the blocks that a program starts, or -errno. */
 int sv_starts(const uint8_t *blob, size_t len, const char *tmp, const uint8_t *path, size_t path_len,
 	      const uint8_t *name, size_t name_len, struct sv_err *err);
