@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "match/blocks.h"
 #include "match/judge.h"
+#include "match/net.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -87,6 +88,40 @@ int sv_decide(const uint8_t *blob, size_t len, const char *tmp, uint32_t op,
 	to_verdict(&m, out);
 	sv_policy_free(p);
 	free(words);
+	return 0;
+}
+
+/* False when the subject is no such thing. */
+static bool to_peer(int kind, const uint8_t *subject, size_t n, int port, struct sv_peer *out)
+{
+	*out = (struct sv_peer){ .kind = (enum sv_net_kind)kind, .name = { subject, n },
+				 .port = (uint16_t)port };
+	if (port < 0 || port > UINT16_MAX || (kind != SV_NET_ADDRESS && port))
+		return false;
+	if (kind != SV_NET_ADDRESS)
+		return kind == SV_NET_PATH || kind == SV_NET_ABSTRACT;
+	if (n != 4 && n != 16)
+		return false;
+	out->ip = n == 4 ? sv_ip4(subject) : sv_ip6(subject);
+	return true;
+}
+
+int sv_decide_net(const uint8_t *blob, size_t len, const char *tmp, uint32_t op, int kind,
+		  const uint8_t *subject, size_t n, int port, uint32_t blocks,
+		  struct sv_verdict *out, struct sv_err *err)
+{
+	struct sv_peer peer;
+	struct sv_match m;
+	struct sv_policy *p;
+
+	if (!to_peer(kind, subject, n, port, &peer))
+		return sv_fail(err, EINVAL, "decide", "no address or port");
+	p = sv_policy_load(blob, len, tmp, err);
+	if (!p)
+		return err && err->code ? -err->code : -EINVAL;
+	sv_match_peer_told(p, blocks, op, &peer, &m);
+	to_verdict(&m, out);
+	sv_policy_free(p);
 	return 0;
 }
 

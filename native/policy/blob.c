@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const uint32_t net_ops = SV_OP_CONNECT | SV_OP_BIND;
+
 static int read_header(struct sv_load *l)
 {
 	struct sv_policy *p = l->p;
@@ -15,7 +17,7 @@ static int read_header(struct sv_load *l)
 	struct sv_str magic;
 	size_t n;
 
-	if (!sv_mp_array(&l->r, 12, &n) || n != 12 || !sv_mp_str(&l->r, 3, &magic) ||
+	if (!sv_mp_array(&l->r, 13, &n) || n != 13 || !sv_mp_str(&l->r, 3, &magic) ||
 	    magic.n != 3 || memcmp(magic.p, "SVB", 3) != 0)
 		return sv_load_damaged(l, "no policy blob at all");
 	if (!sv_mp_uint(&l->r, UINT32_MAX, &version) || version != SV_BLOB_VERSION)
@@ -63,7 +65,12 @@ static bool may_hide(const struct sv_rule *r)
 /* What the four numbers of a rule may be together. */
 static bool fits(const struct sv_rule *r)
 {
-	if (!r->ops || r->ops > 0xff || !r->id.n)
+	if (!r->ops || !r->id.n)
+		return false;
+	if (r->kind == SV_RULE_NETWORK)
+		return !(r->ops & ~net_ops) && !r->hides && r->dest_kind == SV_DEST_NONE &&
+		       (r->action == SV_ALLOW || r->action == SV_DENY);
+	if (r->ops > 0xff)
 		return false;
 	if (r->kind == SV_RULE_EXEC && r->ops != SV_OP_EXEC)
 		return false;
@@ -118,14 +125,14 @@ static int read_rule(struct sv_load *l, struct sv_rule *r)
 
 	if (!sv_mp_array(&l->r, 11, &n) || n != 11)
 		return sv_load_damaged(l, "a rule");
-	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_EXEC, &kind) ||
-	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, SV_BLOB_HIDE | 0xff, &ops) ||
+	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_NETWORK, &kind) ||
+	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, net_ops | SV_BLOB_HIDE | 0xff, &ops) ||
 	    !sv_mp_uint(&l->r, 4095, &code) || !read_texts(l, r) ||
 	    !sv_mp_uint(&l->r, SV_DEST_TRASH, &dest))
 		return sv_load_damaged(l, "a rule");
 	r->kind = (enum sv_rule_kind)kind;
 	r->action = (enum sv_action)action;
-	r->ops = (uint32_t)ops & 0xff;
+	r->ops = (uint32_t)ops & ~(uint32_t)SV_BLOB_HIDE;
 	r->hides = ops & SV_BLOB_HIDE;
 	r->err = code ? (int)code : EACCES;
 	r->dest_kind = (enum sv_dest_kind)dest;
@@ -157,10 +164,13 @@ static int rank_rules(struct sv_load *l)
 	for (uint32_t i = 0; i < p->nrules; i++)
 		order[i] = &p->rules[i];
 	qsort(order, p->nrules, sizeof(struct sv_rule *), by_id);
-	for (uint32_t i = 0; i < p->nrules; i++)
+	p->by_rank = sv_load_array(p->nrules, sizeof(*p->by_rank));
+	for (uint32_t i = 0; p->by_rank && i < p->nrules; i++) {
 		order[i]->rank = i;
+		p->by_rank[i] = (uint32_t)(order[i] - p->rules);
+	}
 	free(order);
-	return 0;
+	return p->by_rank ? 0 : sv_load_memory(l);
 }
 
 static int read_rules(struct sv_load *l)
@@ -183,7 +193,7 @@ static int load_all(struct sv_load *l)
 {
 	int (*const parts[])(struct sv_load *) = { read_header, read_rules, sv_load_paths, sv_load_names,
 						sv_load_argvs, sv_load_floor,
-						sv_load_env, sv_load_blocks };
+						sv_load_env, sv_load_blocks, sv_load_network };
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -248,6 +258,8 @@ void sv_policy_free(struct sv_policy *p)
 		free((void *)p->rules[i].argv);
 	}
 	sv_load_free_blocks(p);
+	sv_load_free_network(&p->net);
+	free(p->by_rank);
 	free((void *)p->env.keep.v);
 	free((void *)p->env.drop.v);
 	free((void *)p->env.set.v);

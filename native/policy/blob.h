@@ -7,6 +7,7 @@
 #ifndef SV_POLICY_BLOB_H
 #define SV_POLICY_BLOB_H
 
+#include "match/cidr.h"
 #include "match/trie.h"
 #include "model.h"
 
@@ -21,11 +22,12 @@ enum {
 	SV_BLOB_DIGEST = 32,
 	SV_BLOB_FILTER = 4096,	/* instructions of 8 bytes */
 	SV_BLOB_TMP = 0x01,	/* first byte of what lies in the private folder */
-	SV_BLOB_HIDE = 0x100	/* with a rule's operations: it hides names */
+	SV_BLOB_HIDE = 0x100,	/* with a rule's operations: it hides names */
+	SV_BLOB_ABSTRACT = 1024	/* patterns of abstract names, which are looked at one by one */
 };
 
 enum sv_policy_flags { SV_POLICY_OBSERVE = 1, SV_POLICY_TMP = 2, SV_POLICY_TRASH = 4,
-		       SV_POLICY_DEBUG = 8, SV_POLICY_ALL = 15 };
+		       SV_POLICY_DEBUG = 8, SV_POLICY_NET = 16, SV_POLICY_ALL = 31 };
 
 /* What a lookup reads stands first, in one cache line. */
 struct sv_rule {
@@ -52,7 +54,7 @@ struct sv_rule {
 	struct sv_str src;		/* "file.yaml:31" */
 };
 
-/* An exec rule by bare program name. */
+/* An exec rule by bare program name, a network rule by abstract socket name (a glob). */
 struct sv_name {
 	struct sv_str name;
 	struct sv_entry entry;
@@ -75,6 +77,15 @@ struct sv_env {
 	struct sv_words set;	/* name, value, name, value */
 };
 
+/* What network rules speak of. */
+struct sv_net {
+	struct sv_cidr *connect;	/* a value is a rule's rank */
+	struct sv_cidr *bind;
+	struct sv_trie *paths;		/* local sockets by their files */
+	struct sv_name *names;		/* and by abstract names */
+	uint32_t nnames;
+};
+
 struct sv_policy {
 	uint32_t flags;		/* enum sv_policy_flags */
 	enum sv_record record;
@@ -86,6 +97,8 @@ struct sv_policy {
 	struct sv_name *names;	/* by name, then strictest first */
 	uint32_t nnames;
 	struct sv_env env;
+	struct sv_net net;
+	uint32_t *by_rank;	/* rules in the order of ids */
 	struct sv_trie *trie;
 	bool open;		/* a block: what no rule speaks of is allowed, else */
 	int fallback;		/*   denied, by this rule (-1 = none) */

@@ -82,7 +82,7 @@ static int read_block(struct sv_load *l, struct sv_trie *starts, struct starts *
 	size_t fields;
 	int rc;
 
-	if (!sv_mp_array(&l->r, 6, &fields) || fields != 6)
+	if (!sv_mp_array(&l->r, 7, &fields) || fields != 7)
 		return sv_load_damaged(l, "a block");
 	rc = read_default(l);
 	if (!rc)
@@ -93,7 +93,9 @@ static int read_block(struct sv_load *l, struct sv_trie *starts, struct starts *
 		rc = sv_load_argvs(l);
 	if (!rc)
 		rc = read_start_paths(l, starts);
-	return rc ? rc : read_start_names(l, names);
+	if (!rc)
+		rc = read_start_names(l, names);
+	return rc ? rc : sv_load_network(l);
 }
 
 static int read_blocks(struct sv_load *l, struct sv_policy *p, struct starts *names)
@@ -105,6 +107,7 @@ static int read_blocks(struct sv_load *l, struct sv_policy *p, struct starts *na
 
 		b->rules = p->rules;
 		b->nrules = p->nrules;
+		b->by_rank = p->by_rank;
 		b->fallback = -1;
 		l->p = b;
 		l->block = (uint8_t)(i + 1);
@@ -156,6 +159,7 @@ void sv_load_free_blocks(struct sv_policy *p)
 	for (uint32_t i = 0; i < p->nblocks; i++) {
 		sv_trie_free(p->blocks[i].trie);
 		free(p->blocks[i].names);
+		sv_load_free_network(&p->blocks[i].net);
 	}
 	free(p->blocks);
 	sv_trie_free(p->starts);

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The array of an entry and the rule it begins with; NULL when that is wrong. */
-static struct sv_rule *read_of_rule(struct sv_load *l, size_t fields)
+struct sv_rule *sv_load_of_rule(struct sv_load *l, size_t fields)
 {
 	uint64_t rule;
 	size_t n;
@@ -20,7 +19,7 @@ static struct sv_rule *read_of_rule(struct sv_load *l, size_t fields)
 	return &l->p->rules[rule];
 }
 
-static struct sv_entry entry_of(const struct sv_load *l, const struct sv_rule *r, size_t literal)
+struct sv_entry sv_load_entry(const struct sv_load *l, const struct sv_rule *r, size_t literal)
 {
 	struct sv_entry e = { 0, (uint32_t)(r - l->p->rules), 0, 0 };
 
@@ -43,7 +42,7 @@ int sv_load_pattern(struct sv_load *l, struct sv_str *text, uint8_t *buf, size_t
 
 static int read_path(struct sv_load *l)
 {
-	struct sv_rule *r = read_of_rule(l, 3);
+	struct sv_rule *r = sv_load_of_rule(l, 3);
 	uint8_t buf[SV_PATTERN_MAX];
 	struct sv_pattern shape;
 	struct sv_entry e;
@@ -51,7 +50,7 @@ static int read_path(struct sv_load *l)
 	uint64_t except;
 	int rc;
 
-	if (!r || !sv_mp_uint(&l->r, 1, &except))
+	if (!r || r->kind == SV_RULE_NETWORK || !sv_mp_uint(&l->r, 1, &except))
 		return sv_load_damaged(l, "a path pattern");
 	rc = sv_load_pattern(l, &text, buf, sizeof(buf));
 	if (rc < 0)
@@ -59,7 +58,7 @@ static int read_path(struct sv_load *l)
 	rc = sv_pattern_scan(text, &shape, l->err);
 	if (rc < 0)
 		return rc;
-	e = entry_of(l, r, shape.literal);
+	e = sv_load_entry(l, r, shape.literal);
 	e.except = (uint16_t)except;
 	if (r->dest_kind == SV_DEST_TREE)
 		e.prefix = (uint16_t)shape.folder;
@@ -114,13 +113,13 @@ int sv_load_names(struct sv_load *l)
 		return sv_load_memory(l);
 	p->nnames = (uint32_t)n;
 	for (size_t i = 0; i < n; i++) {
-		struct sv_rule *r = read_of_rule(l, 2);
+		struct sv_rule *r = sv_load_of_rule(l, 2);
 		struct sv_str *s = &p->names[i].name;
 
 		if (!r || r->kind != SV_RULE_EXEC || !sv_mp_bin(&l->r, SV_BLOB_PATTERN, s) ||
 		    !sv_load_is_program(*s))
 			return sv_load_damaged(l, "a program name");
-		p->names[i].entry = entry_of(l, r, 0);
+		p->names[i].entry = sv_load_entry(l, r, 0);
 	}
 	sv_load_sort_names(p->names, p->nnames);
 	return 0;
@@ -128,7 +127,7 @@ int sv_load_names(struct sv_load *l)
 
 static int read_argv(struct sv_load *l)
 {
-	struct sv_rule *r = read_of_rule(l, 3);
+	struct sv_rule *r = sv_load_of_rule(l, 3);
 	struct sv_str *words = NULL;
 	uint64_t append;
 	int rc;

@@ -46,6 +46,13 @@ int sv_load_pattern(struct sv_load *l, struct sv_str *text, uint8_t *buf, size_t
 /* By name, then the larger key first. */
 void sv_load_sort_names(struct sv_name *names, uint32_t n);
 bool sv_load_is_program(struct sv_str s);
+/* The array of an entry and the rule it begins with; NULL when that is wrong. */
+struct sv_rule *sv_load_of_rule(struct sv_load *l, size_t fields);
+/* What stands for the rule at the end of a pattern with so many literal bytes. */
+struct sv_entry sv_load_entry(const struct sv_load *l, const struct sv_rule *r, size_t literal);
+/* blob_net.c */
+int sv_load_network(struct sv_load *l);
+void sv_load_free_network(struct sv_net *n);
 /* blob_blocks.c */
 int sv_load_blocks(struct sv_load *l);
 void sv_load_free_blocks(struct sv_policy *p);

@@ -19,14 +19,14 @@ enum { MAKE_BLOCKS = 3 };
 
 struct make_block {
 	int fallback;		/* 0 = open, else 1 + the rule */
-	struct part paths, names, argvs, starts, start_names;
+	struct part paths, names, argvs, starts, start_names, net;
 };
 
 struct make {
 	struct make_block block[MAKE_BLOCKS];
 	int blocks;
 	int now;		/* rules and what they match go to this block; 0 = none */
-	struct part rules, paths, names, argvs, floor;
+	struct part rules, paths, names, argvs, floor, net;
 	struct part env[3];	/* keep, drop, and names and values */
 	uint32_t flags;
 };
@@ -162,6 +162,23 @@ static inline void make_floor(struct make *m, const char *path)
 	part_end(&m->floor, &w);
 }
 
+/* What a network rule speaks of. */
+static inline void make_target(struct make *m, int rule, enum sv_net_kind kind, struct sv_str what,
+			       unsigned prefix, unsigned lo, unsigned hi)
+{
+	struct part *to = m->now ? &m->block[m->now - 1].net : &m->net;
+	struct sv_mw w = part_begin(to, 8192);
+
+	sv_mw_array(&w, 6);
+	sv_mw_int(&w, rule);
+	sv_mw_int(&w, (int64_t)kind);
+	sv_mw_bin(&w, what);
+	sv_mw_uint(&w, prefix);
+	sv_mw_uint(&w, lo);
+	sv_mw_uint(&w, hi);
+	part_end(to, &w);
+}
+
 /* kind: 0 keep, 1 drop, 2 a name or a value, by turns. */
 static inline void make_env(struct make *m, int kind, const char *text)
 {
@@ -213,7 +230,7 @@ static inline void put_blocks(struct sv_mw *w, struct make *m)
 	for (int i = 0; i < m->blocks; i++) {
 		struct make_block *b = &m->block[i];
 
-		sv_mw_array(w, 6);
+		sv_mw_array(w, 7);
 		if (b->fallback)
 			sv_mw_int(w, b->fallback - 1);
 		else
@@ -223,6 +240,7 @@ static inline void put_blocks(struct sv_mw *w, struct make *m)
 		put_part(w, &b->argvs);
 		put_part(w, &b->starts);
 		put_part(w, &b->start_names);
+		put_part(w, &b->net);
 	}
 }
 
@@ -233,7 +251,7 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 				 &m->env[0], &m->env[1], &m->env[2] };
 	const uint8_t filter[16] = { 6, 0, 0, 0, 0, 0, 0xff, 0x7f, 6, 0, 0, 0, 0, 0, 0, 0 };
 	const struct sv_str code = { filter, sizeof(filter) };
-	size_t cap = 512;
+	size_t cap = 512 + m->net.n;
 	struct sv_mw w;
 	uint8_t *out;
 
@@ -241,12 +259,13 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 		cap += parts[i]->n + 8;
 	for (int i = 0; i < m->blocks; i++)
 		cap += m->block[i].paths.n + m->block[i].names.n + m->block[i].argvs.n +
-		       m->block[i].starts.n + m->block[i].start_names.n;
+		       m->block[i].starts.n + m->block[i].start_names.n +
+		       m->block[i].net.n;
 	out = malloc(cap);
 	if (!out)
 		abort();
 	sv_mw_init(&w, out, cap);
-	sv_mw_array(&w, 12);
+	sv_mw_array(&w, 13);
 	sv_mw_str(&w, make_str("SVB"));
 	sv_mw_uint(&w, SV_BLOB_VERSION);
 	sv_mw_uint(&w, m->flags);
@@ -258,6 +277,7 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 		put_part(&w, parts[i]);
 	}
 	put_blocks(&w, m);
+	put_part(&w, &m->net);
 	if (w.over)
 		abort();
 	memset(m, 0, sizeof(*m));

@@ -27,7 +27,7 @@ INCLUDES = {
     "supervise.h": set(),
     "model.h": {"supervise.h"},
     "base": TOP,
-    "policy": {*TOP, "base", "match/argv.h", "match/glob.h", "match/trie.h"},
+    "policy": {*TOP, "base", "match/argv.h", "match/cidr.h", "match/glob.h", "match/trie.h"},
     "match": {*TOP, "base", "policy/blob.h"},
     "event": {*TOP, "base"},
     "filter": {*TOP, "base"},
