@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgpack
 
+NET_ABSTRACT = 2
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from supervisor.policy.compile import Compiled
@@ -19,7 +20,7 @@ MAX_BLOB = 64 << 20
 _PARTS = 13
 OP_HIDE = 0x100
 """With a rule's operations: it hides names."""
-MAX_RULES, MAX_PATHS = 200_000, 1_000_000
+MAX_RULES, MAX_PATHS, MAX_ABSTRACT = 200_000, 1_000_000, 1024
 
 
 class RuleInfo:
@@ -78,8 +79,13 @@ def encode(compiled: Compiled) -> bytes:
     Raises:
         ValueError: The policy is larger than the format allows.
     """
-    if len(compiled.rules) > MAX_RULES or len(compiled.paths) + len(compiled.network) > MAX_PATHS:
-        raise ValueError(f"more than {MAX_RULES} rules or {MAX_PATHS} patterns")
+    if max(len(compiled.paths), len(compiled.network)) > MAX_PATHS:
+        raise ValueError(f"more than {MAX_PATHS} patterns or addresses")
+    if len(compiled.rules) > MAX_RULES:
+        raise ValueError(f"more than {MAX_RULES} rules")
+    for network in (compiled.network, *(block.network for block in compiled.blocks)):
+        if sum(net[1] == NET_ABSTRACT for net in network) > MAX_ABSTRACT:
+            raise ValueError(f"more than {MAX_ABSTRACT} abstract names of sockets")
     rules = [
         (
             *(r.id, r.kind, r.action, r.ops | OP_HIDE * r.hide),
