@@ -132,6 +132,20 @@ class _Lib:
         out: VerdictPtr,
         err: ErrPtr,
     ) -> int: ...
+    def sv_decide_net(
+        self,
+        blob: CData,
+        size: int,
+        tmp: bytes,
+        op: int,
+        kind: int,
+        subject: CData,
+        n: int,
+        port: int,
+        blocks: int,
+        out: VerdictPtr,
+        err: ErrPtr,
+    ) -> int: ...
     def sv_starts(
         self,
         blob: CData,

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from supervisor._native import CData, ErrPtr, SessionPtr
+    from supervisor._native import CData, ErrPtr, SessionPtr, VerdictPtr
 
 ABI = 1
 _BATCH = 1 << 18  # room for some hundred events; one of them never exceeds 64 KiB
@@ -267,6 +267,52 @@ def decide(
         out,
         err,
     )
+    return _verdict(code, out, err)
+
+
+def decide_net(
+    blob: bytes,
+    op: int,
+    kind: int,
+    subject: bytes,
+    port: int = 0,
+    *,
+    tmp: bytes = b"",
+    blocks: int = 0,
+) -> Verdict:
+    """Ask the matcher about an address or a local socket, without a session.
+
+    Args:
+        blob: bytes of the compiled policy.
+        op: one of enum sv_net_op.
+        kind: enum sv_net_kind.
+        subject: 4 or 16 bytes of an address, a true path, or an abstract name.
+        port: that of an address.
+        tmp: as for :func:`decide`.
+        blocks: as for :func:`decide`.
+
+    Raises:
+        SupervisorError: the blob or the question was refused.
+    """
+    out = ffi.new("struct sv_verdict *")
+    err = ffi.new("struct sv_err *")
+    code = lib.sv_decide_net(
+        ffi.from_buffer(blob),
+        len(blob),
+        tmp,
+        op,
+        kind,
+        ffi.from_buffer(subject),
+        len(subject),
+        port,
+        blocks,
+        out,
+        err,
+    )
+    return _verdict(code, out, err)
+
+
+def _verdict(code: int, out: VerdictPtr, err: ErrPtr) -> Verdict:
     if code < 0:
         raise _failure(err)
     shown = min(out.matched, len(out.rules))

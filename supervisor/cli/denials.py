@@ -9,6 +9,7 @@ from supervisor.run.events import (
     DENY,
     EFFECTS,
     FAULT,
+    NETWORK,
     STEER,
     escape,
     name_of,
@@ -134,8 +135,9 @@ class Denials:
             return told
         why = "default: nothing allows it" if rule is None else _named(rule)
         hint = ""
-        # What has no path cannot be asked about; what protects us is not only in the policies.
-        if event.path.startswith(b"/") and not (rule and rule.src == "built-in"):
+        known = event.path.startswith(b"/") or (event.path and event.ops & NETWORK)
+        # What is nowhere cannot be asked about; what protects us is not only in the policies.
+        if known and not (rule and rule.src == "built-in"):
             hint = f"  {paint('cyan', 'hint:')} {self._hints.fix(event)}\n"
         return f"{first}  rule  {why}\n{hint}"
 

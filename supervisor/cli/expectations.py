@@ -14,7 +14,8 @@ from supervisor.run.events import OPS
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_KEYS = {"path", "exec", "op", "expect", "rule", "program"}
+_ABOUT = ("path", "exec", "connect", "bind")
+_KEYS = {*_ABOUT, "op", "expect", "rule", "program"}
 _GIVEN = ("op", "expect", "rule", "program")
 _EXPECT = ("allow", "deny", "steer")
 _MAX_BYTES = 1 << 20
@@ -25,9 +26,9 @@ class Expectation:
     """One question and its answer.
 
     Attributes:
-        target: The path, or the program as called.
+        target: The path, the program as called, or the address.
         argv: For a program: its arguments.
-        is_exec: Whether it is about a program.
+        about: What it is about: path | exec | connect | bind.
         op: Operation word.
         expect: allow | deny | steer.
         rule: Id of the rule that must decide; "" for any.
@@ -37,7 +38,7 @@ class Expectation:
 
     target: str
     argv: tuple[str, ...]
-    is_exec: bool
+    about: str
     op: str
     expect: str
     rule: str
@@ -82,20 +83,21 @@ def read(path: str) -> list[Expectation]:
 def _item(path: str, node: yaml.Node) -> Expectation:
     line = node.start_mark.line + 1
     fields = _fields(path, node)
-    is_exec = "exec" in fields
-    if is_exec == ("path" in fields):
-        _fail(path, line, "exactly one of path and exec is needed")
-    words = _words(path, fields["exec" if is_exec else "path"])
+    found = [key for key in _ABOUT if key in fields]
+    if len(found) != 1:
+        _fail(path, line, "exactly one of path, exec, connect and bind is needed")
+    about = found[0]
+    words = _words(path, fields[about]) if about == "exec" else (_word(path, fields[about]),)
     given = {key: _word(path, fields[key]) for key in _GIVEN if key in fields}
-    op = "exec" if is_exec else given.get("op", "read")
+    op = given.get("op", "read") if about == "path" else about
     expect = given.get("expect", "")
     if expect not in _EXPECT:
         _fail(path, line, f"expect is one of {', '.join(_EXPECT)}")
-    if op not in OPS:
+    if about == "path" and op not in OPS:
         _fail(path, line, f"there is no operation {op!r}")
-    target = words[0] if is_exec else os.path.expandvars(words[0])
+    target = words[0] if about == "exec" else os.path.expandvars(words[0])
     rule, program = given.get("rule", ""), given.get("program", "")
-    return Expectation(target, words[1:], is_exec, op, expect, rule, line, program)
+    return Expectation(target, words[1:], about, op, expect, rule, line, program)
 
 
 def _fields(path: str, node: yaml.Node) -> dict[str, yaml.Node]:

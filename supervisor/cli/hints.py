@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from supervisor.run.events import FAULT, OP_EXEC, escape, op_names
+from supervisor.run.events import FAULT, NETWORK, OP_EXEC, escape, op_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class Hints:
         rest = ""
         within = self._lookup.starts(event.rule) if self._lookup else b""
         ask = f"{self._ask} --program {shell_word(within)}" if within else self._ask
+        if event.ops & NETWORK:
+            return self._net(event, ask)
         if event.ops & OP_EXEC:
             words, known = self._command(event)
             ask += f" --exec {' '.join(map(shell_word, words))}"
@@ -63,6 +65,17 @@ class Hints:
             return f"`{ask}`{rest} tells what decides this"
         suffix = "" if ops == "read" and b":" not in asked else f":{ops}"
         return f"`{ask}`{rest or ','} or allow once with `--allow-path {path}{suffix}`"
+
+    def _net(self, event: Event, ask: str) -> str:
+        """The same for an address or a local socket; no flag allows one, a rule does."""
+        from supervisor.policy.addresses import target_for
+
+        ops = op_names(event.ops)
+        ask = f"`{ask} --{ops} {shell_word(event.path)}`"
+        if event.rule >= 0:
+            return f"{ask} tells what decides this"
+        rule = f"- {{id: my-{ops}, allow: {ops}, to: [{target_for(event.path)}]}}"
+        return f"{ask}, or add under network: `{rule}`"
 
     def more(self) -> str:
         """Say where the denials are that were only counted; empty where nowhere."""

@@ -235,6 +235,12 @@ def _explain(parser: Parser) -> None:
         metavar="OPS",
         help=f"operations, joined by commas: {OPS} (default: read)",
     )
+    for flag, what in (("--connect", "connect to"), ("--bind", "bind")):
+        add(
+            flag,
+            metavar="HOST:PORT",
+            help=f"may a program {what} this? An address and a port, unix:/PATH or unix:@NAME",
+        )
     add(
         "--exec",
         nargs=argparse.REMAINDER,
@@ -249,7 +255,8 @@ def _test(parser: Parser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="YAML list of {path or exec, op, expect: allow|deny|steer, rule, program}",
+        help="YAML list of {path, exec, connect or bind; op, expect: allow|deny|steer, rule, "
+        "program}",
     )
     _policies(parser)
     _program(parser)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from supervisor.cli import network
 from supervisor.cli.lookup import NO_TMP
 from supervisor.cli.output import out, out_json, table, visible
 from supervisor.cli.request import Request
 from supervisor.errors import PolicyError, SupervisorError, UsageError
-from supervisor.policy import packs, schema
+from supervisor.policy import addresses, packs, schema
 from supervisor.policy.schema import ACTION_NAMES
 from supervisor.run.events import OPS, escape, treated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from supervisor.cli.expectations import Expectation
     from supervisor.model import Verdict
     from supervisor.policy.build import Built
     from supervisor.policy.explain import Explanation
@@ -44,8 +46,7 @@ def check(args: argparse.Namespace) -> int:
             if not args.json:
                 out(visible(error.message) + "\n")
         else:
-            rules = len(policy.files) + len(policy.execs)
-            rules += sum(len(block.files) + len(block.execs) for block in policy.blocks)
+            rules = _count(policy) + sum(map(_count, policy.blocks))
             notes = _notes(policy)
             results.append(
                 {"policy": name, "ok": True, "rules": rules, "problems": [], "notes": notes}
@@ -56,6 +57,10 @@ def check(args: argparse.Namespace) -> int:
     if args.json:
         out_json(results)
     return 0 if all(result["ok"] for result in results) else _FOUND
+
+
+def _count(part: Policy | schema.Block) -> int:
+    return len(part.files) + len(part.network) + len(part.execs)
 
 
 def _notes(policy: Policy) -> Sequence[str]:
@@ -131,27 +136,29 @@ def explain(args: argparse.Namespace) -> int:
     Raises:
         SupervisorError: the question or the policy is wrong.
     """
-    if bool(args.path) == bool(args.exec):
-        raise UsageError("exactly one of --path and --exec is needed", exit_code=2)
+    about = (args.path, args.exec, args.connect, args.bind)
+    if sum(map(bool, about)) != 1:
+        known = "--path, --exec, --connect and --bind"
+        raise UsageError(f"exactly one of {known} is needed", exit_code=2)
     for op in args.op.split(","):
         if op not in OPS:
             raise UsageError(f"there is no operation {op!r}", exit_code=2, hint=", ".join(OPS))
     request = Request.of(args)
     built = request.build()
     blocks = _blocks_of(built, args.program, request)
-    answers = [
-        _explain(built, path, op, argv, blocks)
-        for path, op, argv in (
-            _exec_questions(args.exec, request) if args.exec else _path_question(args, request)
-        )
-    ]
+    if args.connect or args.bind:
+        op = "connect" if args.connect else "bind"
+        where = args.connect or args.bind
+        answer = network.explain(built, where, op, request.context.cwd, blocks)
+    else:
+        ask = _exec_question(args.exec, request) if args.exec else _path_question(args, request)
+        answer = _explain(built, *ask, blocks)
     shown = _block_names(built, blocks) if args.program else None
     if args.json:
-        rows = [{**_explanation(answer), "blocks": shown or []} for answer in answers]
-        out_json(rows if len(rows) > 1 else rows[0])
+        out_json({**_explanation(answer), "blocks": shown or []})
     else:
-        out("\n".join(_sentences(answer, shown) for answer in answers))
-    return _FOUND if answers[-1].decision in ("deny", "approve") else 0
+        out(_sentences(answer, shown))
+    return _FOUND if answer.decision in ("deny", "approve") else 0
 
 
 def test(args: argparse.Namespace) -> int:
@@ -173,11 +180,8 @@ def test(args: argparse.Namespace) -> int:
     built = request.build()
     results = []
     for item in expectations:
-        target = os.path.expanduser(item.target)
-        path = _true_path(target, request)
-        argv = [os.fsencode(word) for word in (item.target, *item.argv)] if item.is_exec else []
         blocks = _blocks_of(built, [item.program] if item.program else args.program, request)
-        answer = _explain(built, path, "exec" if item.is_exec else item.op, argv, blocks)
+        answer = _expected(built, item, blocks, request)
         winner = answer.winner.id if answer.winner else ""
         ok = answer.decision == item.expect and item.rule in ("", winner)
         results.append({**item.shown(), "got": answer.decision, "by": winner, "ok": ok})
@@ -192,6 +196,15 @@ def test(args: argparse.Namespace) -> int:
             out(f"{where}: expected {wanted}, got {got}\n")
         out(f"{len(results) - len(failed)} of {len(results)} expectations hold\n")
     return _FOUND if failed else 0
+
+
+def _expected(built: Built, item: Expectation, blocks: int, request: Request) -> Explanation:
+    if item.about in schema.NET_BITS:
+        return network.explain(built, item.target, item.op, request.context.cwd, blocks)
+    path = _true_path(os.path.expanduser(item.target), request)
+    is_exec = item.about == "exec"
+    argv = [os.fsencode(word) for word in (item.target, *item.argv)] if is_exec else []
+    return _explain(built, path, item.op, argv, blocks)
 
 
 def syscalls(args: argparse.Namespace) -> int:
@@ -241,13 +254,11 @@ def trust(args: argparse.Namespace) -> int:
 
 def _path_question(
     args: argparse.Namespace, request: Request
-) -> Sequence[tuple[bytes, str, Sequence[bytes]]]:
-    return [(_true_path(os.path.expanduser(args.path), request), args.op, ())]
+) -> tuple[bytes, str, Sequence[bytes]]:
+    return _true_path(os.path.expanduser(args.path), request), args.op, ()
 
 
-def _exec_questions(
-    words: Sequence[str], request: Request
-) -> Sequence[tuple[bytes, str, Sequence[bytes]]]:
+def _exec_question(words: Sequence[str], request: Request) -> tuple[bytes, str, Sequence[bytes]]:
     """The program is searched as a run would: in PATH where it is a bare name."""
     import shutil
 
@@ -255,7 +266,7 @@ def _exec_questions(
     if not found:
         raise UsageError(f"{words[0]!r} is not found in PATH", exit_code=2)
     argv = [os.fsencode(word) for word in words]
-    return [(_true_path(found, request), "exec", argv)]
+    return _true_path(found, request), "exec", argv
 
 
 def _true_path(path: str, request: Request) -> bytes:
@@ -353,6 +364,7 @@ def _merged(built: Built) -> dict[str, object]:
         "notes": _notes(policy),
         "sources": [{"file": s.file, "sha256": s.sha256} for s in policy.sources],
         "files": [_file_rule(rule) for rule in policy.files],
+        "network": [_net_rule(rule) for rule in policy.network],
         "exec": [_exec_rule(rule) for rule in policy.execs],
         "blocks": [_block(block) for block in policy.blocks],
         "env": {
@@ -377,6 +389,28 @@ def _file_rule(rule: schema.FileRule) -> dict[str, object]:
     }
 
 
+def _net_rule(rule: schema.NetRule) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "action": ACTION_NAMES[rule.action],
+        "ops": schema.op_names(rule.ops),
+        "to": _net_targets(rule),
+        "say": rule.say,
+        "src": str(rule.source),
+    }
+
+
+def _net_targets(rule: schema.NetRule) -> Sequence[str]:
+    texts = []
+    for entry in rule.entries:
+        if entry[0] == schema.NET_ADDRESS:
+            texts.append(addresses.shown(entry))
+        else:
+            at = "@" if entry[0] == schema.NET_ABSTRACT else ""
+            texts.append(f"{addresses.UNIX}{at}{_shown(entry[1])}")
+    return texts
+
+
 def _exec_rule(rule: schema.ExecRule) -> dict[str, object]:
     argv = rule.argv_patterns
     return {
@@ -397,6 +431,7 @@ def _block(block: schema.Block) -> dict[str, object]:
         "for": [_shown(word) for word in (*block.names, *block.patterns)],
         "default": "allow" if block.open else "deny",
         "files": [_file_rule(rule) for rule in block.files],
+        "network": [_net_rule(rule) for rule in block.network],
         "exec": [_exec_rule(rule) for rule in block.execs],
         "src": str(block.source),
     }
@@ -421,22 +456,31 @@ def _merged_text(built: Built) -> str:
 
 
 def _sections(policy: Policy | schema.Block) -> Sequence[str]:
-    lines = []
-    for section, rules in (("files", policy.files), ("exec", policy.execs)):
-        lines.append(f"{section}:")
-        for rule in rules:
-            lines.append(f"  # {rule.source}")
-            lines.append(f"  - id: {rule.id}")
-            if isinstance(rule, schema.FileRule):
-                lines.append(f"    {ACTION_NAMES[rule.action]}: [{schema.op_names(rule.ops)}]")
-                words, name = rule.patterns, "paths"
-            else:
-                words, name = (*rule.names, *rule.patterns), ACTION_NAMES[rule.action]
-            lines.append(f"    {name}:")
-            lines += [f"      - {_shown(word)}" for word in words]
-            if isinstance(rule, schema.ExecRule) and rule.digest:
-                lines.append(f"    sha256: {rule.digest.hex()}")
+    lines = ["files:"]
+    for rule in policy.files:
+        lines += _head(rule)
+        lines.append(f"    {ACTION_NAMES[rule.action]}: [{schema.op_names(rule.ops)}]")
+        lines += _values("paths", map(_shown, rule.patterns))
+    lines.append("network:")
+    for net in policy.network:
+        lines += _head(net)
+        lines.append(f"    {ACTION_NAMES[net.action]}: [{schema.op_names(net.ops)}]")
+        lines += _values("to", (f'"{text}"' for text in _net_targets(net)))
+    lines.append("exec:")
+    for entry in policy.execs:
+        lines += _head(entry)
+        lines += _values(ACTION_NAMES[entry.action], map(_shown, (*entry.names, *entry.patterns)))
+        if entry.digest:
+            lines.append(f"    sha256: {entry.digest.hex()}")
     return lines
+
+
+def _head(rule: schema.Ruled) -> Sequence[str]:
+    return [f"  # {rule.source}", f"  - id: {rule.id}"]
+
+
+def _values(name: str, words: Iterable[str]) -> Sequence[str]:
+    return [f"    {name}:", *(f"      - {word}" for word in words)]
 
 
 def _shown(pattern: bytes) -> str:

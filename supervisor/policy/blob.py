@@ -1,7 +1,7 @@
 """The compiled policy as bytes: msgpack, read by native/policy/blob.c.
 
-array(12): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor, env,
-blocks;
+array(13): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor, env,
+blocks, network;
 text is UTF-8 str, everything of the file system is bin.
 """
 
@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import msgpack
 
+NET_ABSTRACT = 2
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from supervisor.policy.compile import Compiled
 
 MAGIC = "SVB"
-VERSION = 4
+VERSION = 5
 MAX_BLOB = 64 << 20
-_PARTS = 12
+_PARTS = 13
 OP_HIDE = 0x100
 """With a rule's operations: it hides names."""
-MAX_RULES, MAX_PATHS = 200_000, 1_000_000
+MAX_RULES, MAX_PATHS, MAX_ABSTRACT = 200_000, 1_000_000, 1024
 
 
 class RuleInfo:
@@ -28,7 +29,7 @@ class RuleInfo:
     Attributes:
         id: The rule's id.
         action: enum sv_action.
-        ops: Mask of enum sv_op.
+        ops: Mask of enum sv_op or of enum sv_net_op.
         err: errno shown for a refusal, 0 for other actions.
         say: A sentence for whoever was refused, or "".
         src: "file:line", or "built-in".
@@ -78,8 +79,13 @@ def encode(compiled: Compiled) -> bytes:
     Raises:
         ValueError: The policy is larger than the format allows.
     """
-    if len(compiled.rules) > MAX_RULES or len(compiled.paths) > MAX_PATHS:
-        raise ValueError(f"more than {MAX_RULES} rules or {MAX_PATHS} patterns")
+    if max(len(compiled.paths), len(compiled.network)) > MAX_PATHS:
+        raise ValueError(f"more than {MAX_PATHS} patterns or addresses")
+    if len(compiled.rules) > MAX_RULES:
+        raise ValueError(f"more than {MAX_RULES} rules")
+    for network in (compiled.network, *(block.network for block in compiled.blocks)):
+        if sum(net[1] == NET_ABSTRACT for net in network) > MAX_ABSTRACT:
+            raise ValueError(f"more than {MAX_ABSTRACT} abstract names of sockets")
     rules = [
         (
             *(r.id, r.kind, r.action, r.ops | OP_HIDE * r.hide),
@@ -101,9 +107,10 @@ def encode(compiled: Compiled) -> bytes:
             compiled.floor,
             compiled.env,
             [
-                (b.default, b.paths, b.names, b.argvs, b.start_paths, b.start_names)
+                (b.default, b.paths, b.names, b.argvs, b.start_paths, b.start_names, b.network)
                 for b in compiled.blocks
             ],
+            compiled.network,
         ),
         use_bin_type=True,
     )
@@ -140,7 +147,7 @@ def read_starts(blob: bytes) -> tuple[bytes, ...]:
         ValueError: The bytes are no blob of this version.
     """
     found = []
-    for _, _, _, _, paths, names in _unpack(blob)[11]:
+    for _, _, _, _, paths, names, _ in _unpack(blob)[11]:
         plain = [path for path in paths if path[:1] == b"/" and not set(path) & set(b"*?[\\")]
         found.append((*names, *plain, b"")[0])
     return tuple(found)

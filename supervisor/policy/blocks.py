@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from supervisor.policy import rules, schema
 from supervisor.policy.load import Map, Node, Seq
-from supervisor.policy.schema import Block, ExecRule, FileRule, Text
+from supervisor.policy.schema import Block, ExecRule, FileRule, NetRule, Text
 
 if TYPE_CHECKING:
     from supervisor.policy.fields import Keys, Reader
@@ -41,13 +41,14 @@ def _block(reader: Reader, item: Map, default_id: str) -> Block | None:
     files = rules.file_rules(reader, keys["files"][1], within) if "files" in keys else ()
     if "files" in keys:
         _check_hide(reader, keys["files"][1])
+    network = rules.net_rules(reader, keys["network"][1], within) if "network" in keys else ()
     execs = rules.exec_rules(reader, keys["exec"][1], within) if "exec" in keys else ()
-    every: list[FileRule | ExecRule] = [*files, *execs]
+    every: list[FileRule | NetRule | ExecRule] = [*files, *network, *execs]
     for rule in every:
         _check_rule(reader, rule, open_=open_)
     if not programs:
         return None
-    return Block(ident, programs, files, execs, open_, reader.source(item), named)
+    return Block(ident, programs, files, network, execs, open_, reader.source(item), named)
 
 
 def _programs(reader: Reader, item: Map, keys: Keys) -> tuple[Text, ...]:
@@ -71,7 +72,7 @@ def _check_hide(reader: Reader, node: Node) -> None:
                 reader.fail(key, f"'hide' in a block {schema.LATER}")
 
 
-def _check_rule(reader: Reader, rule: FileRule | ExecRule, *, open_: bool) -> None:
+def _check_rule(reader: Reader, rule: FileRule | NetRule | ExecRule, *, open_: bool) -> None:
     """A block narrows what the policy says, and what it cannot honour is an error."""
     message = ""
     if rule.action == schema.STEER:

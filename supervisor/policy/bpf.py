@@ -18,7 +18,7 @@ from supervisor.errors import EnvironmentFault, SupervisorError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-CLASS_ALLOW, CLASS_BROKER, CLASS_VERIFY, CLASS_REFUSE, CLASS_LOOK = range(5)
+CLASS_ALLOW, CLASS_BROKER, CLASS_VERIFY, CLASS_REFUSE, CLASS_LOOK, CLASS_NET = range(6)
 """enum sv_class."""
 MAX_INSTRUCTIONS = 4096
 _MAX_CUBES = 1200
@@ -89,12 +89,12 @@ Cube = dict[int, tuple[int, int]]
 
 
 def build_filter(
-    rows: Iterable[RowLike], tests: Iterable[WhenLike], *, looks: bool = False
+    rows: Iterable[RowLike], tests: Iterable[WhenLike], *, looks: bool = False, nets: bool = False
 ) -> bytes:
     """Return the seccomp program as struct sock_filter[], 8 bytes an instruction.
 
     Rows: ALLOW stays in the kernel, BROKER and VERIFY notify, REFUSE fails with its
-    errno; LOOK stays in the kernel, or notifies where ``looks`` says so.
+    errno; LOOK and NET stay in the kernel, or notify where ``looks`` and ``nets`` say so.
     Numbers without a row fail with ENOSYS; a foreign or x32 call kills.
 
     Raises:
@@ -112,9 +112,10 @@ def build_filter(
     by_nr: dict[int, list[WhenLike]] = {}
     for test in tests:
         by_nr.setdefault(test.nr, []).append(test)
+    asleep = {CLASS_LOOK: not looks, CLASS_NET: not nets}
     for row in rows:
         for klass, err, cube in _rules(row, by_nr.pop(row.nr, [])):
-            chosen = CLASS_ALLOW if klass == CLASS_LOOK and not looks else klass
+            chosen = CLASS_ALLOW if asleep.get(klass) else klass
             _add(seccomp, program, row.nr, _action(seccomp, chosen, err), cube)
     if by_nr:
         raise SupervisorError(f"argument tests for syscalls without a row: {sorted(by_nr)}")

@@ -89,7 +89,8 @@ def build(  # noqa: PLR0913 - all but two by name
         flags = compiled.flags & ~FLAG_DEBUG
         compiled = replace(compiled, flags=flags, no_debug=compiled.no_debug or debuggers.NO_FLOOR)
     told, checks = debuggers.calls(rows, tests, allowed=bool(compiled.flags & FLAG_DEBUG))
-    compiled = replace(compiled, filter=build_filter(told, checks, looks=policy.looks))
+    program = build_filter(told, checks, looks=policy.looks, nets=policy.nets)
+    compiled = replace(compiled, filter=program)
     try:
         data = blob.encode(compiled)
     except ValueError as error:

@@ -9,7 +9,7 @@ from supervisor.policy import blocks, rules, schema
 from supervisor.policy.fields import KINDS, Keys, Reader
 from supervisor.policy.load import Document, Map, Node, Scalar
 from supervisor.policy.problems import Problem, quote
-from supervisor.policy.schema import AuditRule, Block, EnvRule, ExecRule, FileRule, PolicyFile, Text
+from supervisor.policy.schema import AuditRule, EnvRule, PolicyFile, Ruled, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,11 +38,12 @@ def _policy(reader: Reader, root: Map) -> PolicyFile:
     keys = reader.keys(root, schema.TOP_KEYS, schema.TOP_LATER)
     _version(reader, root, keys)
     files = rules.file_rules(reader, keys["files"][1]) if "files" in keys else ()
+    network = rules.net_rules(reader, keys["network"][1]) if "network" in keys else ()
     execs = rules.exec_rules(reader, keys["exec"][1]) if "exec" in keys else ()
     narrowed = blocks.blocks(reader, keys["blocks"][1]) if "blocks" in keys else ()
-    found: list[FileRule | ExecRule | Block] = [*files, *execs]
+    found: list[Ruled] = [*files, *network, *execs]
     for block in narrowed:
-        found += [block, *block.files, *block.execs]
+        found += [block, *block.files, *block.network, *block.execs]
     _unique_ids(reader, found)
     return PolicyFile(
         name=_name(reader, keys),
@@ -50,6 +51,7 @@ def _policy(reader: Reader, root: Map) -> PolicyFile:
         mode=reader.word(keys["mode"][1], "mode", schema.MODES) if "mode" in keys else "",
         vars=_variables(reader, keys),
         files=files,
+        network=network,
         execs=execs,
         blocks=narrowed,
         env=_env(reader, keys),
@@ -66,8 +68,8 @@ def _version(reader: Reader, root: Map, keys: Keys) -> None:
         reader.fail(value, "the version must be 1: there is no other yet")
 
 
-def _unique_ids(reader: Reader, found: Iterable[FileRule | ExecRule | Block]) -> None:
-    first: dict[str, FileRule | ExecRule | Block] = {}
+def _unique_ids(reader: Reader, found: Iterable[Ruled]) -> None:
+    first: dict[str, Ruled] = {}
     for rule in found:
         other = first.setdefault(rule.id, rule)
         if other is not rule:

@@ -16,13 +16,14 @@ from supervisor.policy.variables import MARK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from supervisor.policy.schema import Block, EnvRule, ExecRule, FileRule, Policy
+    from supervisor.policy.schema import Block, EnvRule, ExecRule, FileRule, NetRule, Policy, Ruled
 
 FLAG_OBSERVE = 1
 FLAG_TMP = 2
 FLAG_TRASH = 4
 FLAG_DEBUG = 8
-KIND_FILES, KIND_EXEC = range(2)
+FLAG_NET = 16
+KIND_FILES, KIND_EXEC, KIND_NETWORK = range(3)
 MATCH, EXCEPT = range(2)
 FLOOR_EXEC = 1
 _EACCES = 13
@@ -38,6 +39,8 @@ Protected = tuple[bytes, bool, bool]
 """A path to protect: (absolute true path, is it a folder, hide it altogether)."""
 Ways = tuple[tuple[bytes, ...], tuple[bytes, ...]]
 """Names that lead to what is protected (see ``ways``): those there, those missing."""
+Net = tuple[int, int, bytes, int, int, int]
+"""(rule, enum sv_net_kind, bytes, prefix length, lowest and highest port)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class CompiledBlock:
 
     Attributes:
         default: The rule that denies what no other rule of it speaks of; None = allowed.
-        paths: As in ``Compiled``, so are names and argvs; all of them its own.
+        paths: As in ``Compiled``, so are names, argvs and network; all of them its own.
         start_paths: Patterns of the programs that it is for.
         start_names: Their bare names.
     """
@@ -75,6 +78,7 @@ class CompiledBlock:
     argvs: tuple[tuple[int, int, tuple[bytes, ...] | None], ...]
     start_paths: tuple[bytes, ...]
     start_names: tuple[bytes, ...]
+    network: tuple[Net, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Compiled:
     """All parts of the blob, in its order.
 
     Attributes:
-        flags: ``FLAG_OBSERVE``, ``FLAG_TMP``, ``FLAG_TRASH`` and ``FLAG_DEBUG`` bits.
+        flags: Bits: ``FLAG_OBSERVE``, ``FLAG_TMP``, ``FLAG_TRASH``, ``FLAG_DEBUG``, ``FLAG_NET``.
         record: enum sv_record.
         filter: The seccomp program, 8 bytes an instruction.
         rules: The rules; the other parts refer to them by index.
@@ -93,6 +97,7 @@ class Compiled:
         no_debug: What keeps debuggers out of the run, or "".
         env: (names to keep, names to drop, names and values by turns), for steered execs.
         blocks: Rules for some programs only; a rule's ``block`` is its place here from 1.
+        network: What the network rules speak of.
     """
 
     flags: int
@@ -106,6 +111,7 @@ class Compiled:
     no_debug: str
     env: tuple[tuple[bytes, ...], ...] = ((), (), ())
     blocks: tuple[CompiledBlock, ...] = ()
+    network: tuple[Net, ...] = ()
 
 
 def compile_policy(
@@ -130,6 +136,8 @@ def compile_policy(
     parts.keep_names("way", missing, schema.CREATE | schema.DELETE | schema.RENAME)
     for rule in policy.files:
         parts.file_rule(rule)
+    for net in policy.network:
+        parts.net_rule(net)
     for entry in policy.execs:
         parts.exec_rule(entry)
     blocks = tuple(_block(parts, block, i) for i, block in enumerate(policy.blocks, 1))
@@ -140,6 +148,8 @@ def compile_policy(
         flags |= FLAG_TMP
     if any(rule.dest_kind == schema.DEST_TRASH for rule in policy.files):
         flags |= FLAG_TRASH
+    if policy.nets:
+        flags |= FLAG_NET
     no_debug = debuggers.obstacle(policy, [path for path, _ in floor], parts.barred())
     if not no_debug:
         flags |= FLAG_DEBUG
@@ -155,6 +165,7 @@ def compile_policy(
         no_debug=no_debug,
         env=_env(policy.env, private=bool(flags & FLAG_TMP)),
         blocks=blocks,
+        network=tuple(parts.network),
     )
 
 
@@ -165,6 +176,7 @@ def _late(
     late = [path for path, _ in floor] + [value for _, value in policy.env.values]
     for block in blocks:
         late += [*(path for _, _, path in block.paths), *block.start_paths]
+        late += [net[2] for net in block.network if net[1] == schema.NET_PATH]
     return late
 
 
@@ -193,6 +205,8 @@ def _block(parts: _Parts, block: Block, number: int) -> CompiledBlock:
     inner.keep_out()
     for rule in block.files:
         inner.file_rule(rule)
+    for net in block.network:
+        inner.net_rule(net)
     for entry in block.execs:
         inner.exec_rule(entry)
     parts.rules[first:] = [replace(rule, block=number, hide=False) for rule in parts.rules[first:]]
@@ -203,6 +217,7 @@ def _block(parts: _Parts, block: Block, number: int) -> CompiledBlock:
         tuple(inner.argvs),
         block.patterns,
         block.names,
+        tuple(inner.network),
     )
 
 
@@ -223,6 +238,7 @@ class _Parts:
         self.paths: list[tuple[int, int, bytes]] = []
         self.names: list[tuple[int, bytes]] = []
         self.argvs: list[tuple[int, int, tuple[bytes, ...] | None]] = []
+        self.network: list[Net] = []
 
     def protect(self, protected: Sequence[Protected]) -> None:
         kinds = (("keep", False, schema.CHANGES), ("hide", True, schema.ALL_OPS))
@@ -297,6 +313,23 @@ class _Parts:
         self.paths.extend((index, MATCH, pattern) for pattern in rule.patterns)
         self.paths.extend((index, EXCEPT, pattern) for pattern in rule.excluded)
 
+    def net_rule(self, rule: NetRule) -> None:
+        index = len(self.rules)
+        self.rules.append(
+            Rule(
+                rule.id,
+                KIND_NETWORK,
+                rule.action,
+                rule.ops,
+                rule.err,
+                rule.say,
+                _src(rule),
+                schema.DEST_NONE,
+                None,
+            )
+        )
+        self.network.extend((index, *entry) for entry in rule.entries)
+
     def exec_rule(self, rule: ExecRule) -> None:
         index = len(self.rules)
         kind = schema.DEST_ARGV if rule.dest else schema.DEST_NONE
@@ -329,6 +362,8 @@ class _Parts:
     def uses_tmp(self) -> bool:
         if any(pattern[:1] == MARK for _, _, pattern in self.paths):
             return True
+        if any(net[1] == schema.NET_PATH and net[2][:1] == MARK for net in self.network):
+            return True
         for rule in self.rules:
             words = rule.dest if isinstance(rule.dest, tuple) else (rule.dest or b"",)
             if any(word[:1] == MARK for word in words):
@@ -336,7 +371,7 @@ class _Parts:
         return False
 
 
-def _src(rule: FileRule | ExecRule | Block) -> str:
+def _src(rule: Ruled) -> str:
     """Return "file:line", the front of the name cut off where it is too long."""
     line = f":{rule.source.line}"
     name = rule.source.file.encode("utf-8", "backslashreplace")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from supervisor.policy import patterns
+from supervisor.policy import deadnet, patterns
 from supervisor.policy.schema import (
     ACTION_NAMES,
     EXEC,
@@ -27,6 +27,7 @@ from supervisor.policy.schema import (
     STEER,
     ExecRule,
     FileRule,
+    NetRule,
     Policy,
     Source,
     op_names,
@@ -35,6 +36,7 @@ from supervisor.policy.schema import (
 if TYPE_CHECKING:
     from supervisor.policy.patterns import Automaton
 
+_AnyRule = FileRule | NetRule | ExecRule
 FailAt = Callable[[Source, str, str, Iterable[str]], None]
 _FRESH = b"\x02x"
 """A component that no sensible pattern names, for cheap witnesses."""
@@ -53,15 +55,23 @@ def report(policy: Policy, reach: Mapping[str, frozenset[str]], fail_at: FailAt)
     index = _Index(policy)
     for rule in _rules(policy):
         covers = index.covers_of(rule, reach.get(rule.source.file, frozenset()))
-        if covers:
-            names = ", ".join(f"'{cover.rule.id}' ({cover.rule.source})" for cover in covers[:4])
-            verb = ACTION_NAMES[rule.action]
-            fail_at(
-                rule.source,
-                f"rule '{rule.id}' can never win: stricter rules cover all that it says",
-                "",
-                (f"this '{verb}' is covered by {names}",),
-            )
+        _report_dead(rule, [cover.rule for cover in covers], fail_at)
+    network = deadnet.Index(policy.network)
+    for net in policy.network:
+        found = network.covers_of(net, reach.get(net.source.file, frozenset()))
+        _report_dead(net, found, fail_at)
+
+
+def _report_dead(rule: _AnyRule, covers: Sequence[_AnyRule], fail_at: FailAt) -> None:
+    if not covers:
+        return
+    names = ", ".join(f"'{cover.id}' ({cover.source})" for cover in covers[:4])
+    fail_at(
+        rule.source,
+        f"rule '{rule.id}' can never win: stricter rules cover all that it says",
+        "",
+        (f"this '{ACTION_NAMES[rule.action]}' is covered by {names}",),
+    )
 
 
 def _rules(policy: Policy) -> list[FileRule | ExecRule]:

@@ -1,4 +1,4 @@
-"""Why a path is decided as it is, and the smallest change that would turn it.
+"""Why a path or an address is decided as it is, and the smallest change that would turn it.
 
 The decision itself comes from the native matcher through ``decide``; nothing is
 matched here.
@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from supervisor.policy import patterns, pins, schema
+from supervisor.policy.addresses import Endpoint, target_for
+from supervisor.policy.compile import KIND_FILES, KIND_NETWORK
 from supervisor.policy.schema import ACTION_NAMES, ALLOW, DENY, EXEC, STEER, Policy
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class VerdictLike(Protocol):
 
 Decide = Callable[[int, bytes, bytes, Sequence[bytes]], VerdictLike]
 """(mask of operations, true path, program as called, argv) to the matcher's answer."""
+DecideNet = Callable[[int, Endpoint], VerdictLike]
+"""(enum sv_net_op, who is at the other end) to the matcher's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class Explanation:
     """One decision with its reasons.
 
     Attributes:
-        path: The path that was asked about.
+        path: The path, or as events tell it the address, that was asked about.
         op: The operations, words joined by commas.
         decision: "allow", "steer", "approve" or "deny".
         err: errno shown for a refusal, 0 otherwise.
@@ -118,23 +122,57 @@ def explain(
     bits = [_bit(word) for word in op.split(",")]
     asked = functools.reduce(operator.or_, bits)
     verdict = decide(asked, path, name, argv)
-    texts = {i: _text(policy, compiled.rules[i]) for i in {verdict.rule, *verdict.rules} if i >= 0}
-    losers = tuple(texts[i] for i in verdict.rules if i != verdict.rule)
-    answer = Explanation(
-        path=path,
+    shown = _quoted(path)
+    about = _About(op.split(","), "files", "paths", shown)
+    single = [decide(b, path, name, argv) for b in bits]
+    answer = replace(
+        _answer(policy, compiled, verdict, path, _change(compiled, verdict, single, about)),
         op=op,
-        decision=ACTION_NAMES[verdict.action],
-        err=verdict.err if verdict.action == DENY else 0,
-        winner=texts.get(verdict.rule),
-        losers=losers,
         mechanism=_mechanism(verdict.action, asked, observe=policy.observe),
-        change=_change(compiled, verdict, [decide(b, path, name, argv) for b in bits], path, op),
-        observe=policy.observe,
     )
     pinned = [i for i in verdict.rules if compiled.rules[i].digest] if asked & EXEC else []
     if not pinned or verdict.action != ALLOW:
         return answer
-    return _with_bytes(answer, compiled.rules[pinned[0]], texts[pinned[0]])
+    rule = compiled.rules[pinned[0]]
+    return _with_bytes(answer, rule, _text(policy, rule))
+
+
+def explain_net(
+    policy: Policy, compiled: Compiled, decide: DecideNet, asked: Endpoint, op: str
+) -> Explanation:
+    """Explain one decision about the network.
+
+    Args:
+        policy: The merged policy.
+        compiled: What it was compiled to; rule indexes refer to it.
+        decide: The native matcher, bound to the blob of ``compiled``.
+        asked: Who is at the other end.
+        op: ``connect`` or ``bind``.
+    """
+    verdict = decide(schema.NET_BITS[op], asked)
+    told = asked.shown()
+    about = _About([op], "network", "to", target_for(told))
+    change = _change(compiled, verdict, [verdict], about)
+    answer = _answer(policy, compiled, verdict, told, change)
+    mechanism = _mechanism(verdict.action, 0, observe=policy.observe)
+    return replace(answer, op=op, mechanism=mechanism)
+
+
+def _answer(
+    policy: Policy, compiled: Compiled, verdict: VerdictLike, path: bytes, change: str
+) -> Explanation:
+    texts = {i: _text(policy, compiled.rules[i]) for i in {verdict.rule, *verdict.rules} if i >= 0}
+    return Explanation(
+        path=path,
+        op="",
+        decision=ACTION_NAMES[verdict.action],
+        err=verdict.err if verdict.action == DENY else 0,
+        winner=texts.get(verdict.rule),
+        losers=tuple(texts[i] for i in verdict.rules if i != verdict.rule),
+        mechanism="",
+        change=change,
+        observe=policy.observe,
+    )
 
 
 def _with_bytes(answer: Explanation, rule: BlobRule, text: RuleText) -> Explanation:
@@ -186,58 +224,62 @@ def _quoted(path: bytes) -> str:
     return json.dumps(patterns.escape(path).decode("utf-8", "replace"), ensure_ascii=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What a change is about: operations, the section and key of rules, the text for the key."""
+
+    words: Sequence[str]
+    section: str
+    key: str
+    shown: str
+
+    def rule(self, prefix: str, action: str, ops: Sequence[str]) -> str:
+        """Return a rule to add."""
+        listed = f"[{', '.join(ops)}]" if len(ops) > 1 else ops[0]
+        ident = f"{prefix}-{'-'.join(ops)}"
+        return f"- {{id: {ident}, {action}: {listed}, {self.key}: [{self.shown}]}}"
+
+
 def _change(
-    compiled: Compiled,
-    verdict: VerdictLike,
-    single: Sequence[VerdictLike],
-    path: bytes,
-    op: str,
+    compiled: Compiled, verdict: VerdictLike, single: Sequence[VerdictLike], about: _About
 ) -> str:
     """Name the change that turns the verdict; ``single`` are those of its operations alone."""
-    shown = _quoted(path)
-    words = op.split(",")
     if verdict.action in (ALLOW, STEER):
-        return f"to refuse it, add under files: - {_rule('no', 'deny', words, shown)}"
+        return f"to refuse it, add under {about.section}: {about.rule('no', 'deny', about.words)}"
     matched = [[compiled.rules[i] for i in one.rules] for one in single]
-    steps = _open_blocks(compiled, single, words, shown)
+    steps = _open_blocks(compiled, single, about)
     for rule in dict.fromkeys(r for rules in matched for r in rules if r.action == DENY):
         if rule.src == "built-in":
             what = "keeps blocks closed" if rule.block else "protects the supervisor itself"
             return f"none: '{rule.id}' is built in and {what}"
-        steps.append(_loosen(rule, shown))
+        steps.append(_loosen(rule, about.shown))
     missing = [
         word
-        for word, rules in zip(words, matched, strict=True)
+        for word, rules in zip(about.words, matched, strict=True)
         if all(rule.action == DENY or rule.block for rule in rules)
     ]
     if missing:
-        steps.append(f"add under files: - {_rule('my', 'allow', missing, shown)}")
+        steps.append(f"add under {about.section}: {about.rule('my', 'allow', missing)}")
     return "; then ".join(steps)
 
 
-def _open_blocks(
-    compiled: Compiled, single: Sequence[VerdictLike], words: Sequence[str], shown: str
-) -> list[str]:
+def _open_blocks(compiled: Compiled, single: Sequence[VerdictLike], about: _About) -> list[str]:
     """Name what to add to the blocks that deny some operations by default."""
     steps = []
     defaults = {block.default for block in compiled.blocks}
     for i in dict.fromkeys(one.rule for one in single if one.rule in defaults):
-        closed = [word for word, one in zip(words, single, strict=True) if one.rule == i]
+        closed = [word for word, one in zip(about.words, single, strict=True) if one.rule == i]
         block = compiled.rules[i]
-        allow = _rule("my", "allow", closed, shown)
-        steps.append(f"add under files of block '{block.id}' ({block.src}): - {allow}")
+        where = f"{about.section} of block '{block.id}' ({block.src})"
+        steps.append(f"add under {where}: {about.rule('my', 'allow', closed)}")
     return steps
-
-
-def _rule(prefix: str, action: str, ops: Sequence[str], shown: str) -> str:
-    listed = f"[{', '.join(ops)}]" if len(ops) > 1 else ops[0]
-    return f"{{id: {prefix}-{'-'.join(ops)}, {action}: {listed}, paths: [{shown}]}}"
 
 
 def _loosen(rule: BlobRule, shown: str) -> str:
     if rule.src.startswith("pack:"):
         pack = rule.src.rpartition(":")[0]
         return f"use your own copy of {pack}, with {shown} excepted in '{rule.id}'"
-    if rule.kind:
-        return f"take the program out of rule '{rule.id}' ({rule.src})"
-    return f"add except: [{shown}] to rule '{rule.id}' ({rule.src})"
+    if rule.kind == KIND_FILES:
+        return f"add except: [{shown}] to rule '{rule.id}' ({rule.src})"
+    what = shown if rule.kind == KIND_NETWORK else "the program"
+    return f"take {what} out of rule '{rule.id}' ({rule.src})"

@@ -22,8 +22,10 @@ from supervisor.policy.schema import (
     EnvRule,
     ExecRule,
     FileRule,
+    NetRule,
     Policy,
     PolicyFile,
+    Ruled,
     SourceFile,
     Text,
 )
@@ -35,8 +37,7 @@ if TYPE_CHECKING:
 
     from supervisor.policy.context import Context
 
-_Ruled = FileRule | ExecRule | Block
-_AnyRule = TypeVar("_AnyRule", FileRule, ExecRule, Block)
+_AnyRule = TypeVar("_AnyRule", FileRule, NetRule, ExecRule, Block)
 
 MAX_EXTENDS = 8
 """Deepest chain of ``extends``."""
@@ -179,6 +180,7 @@ class _Merger:
         targets = Targets(variables, self.fail, self.fail_at)
         rules = self._named(parts)
         files = [targets.file_rule(rule) for rule in rules if isinstance(rule, FileRule)]
+        network = [targets.net_rule(rule) for rule in rules if isinstance(rule, NetRule)]
         execs = [targets.exec_rule(rule) for rule in rules if isinstance(rule, ExecRule)]
         blocks = [targets.block(rule) for rule in rules if isinstance(rule, Block)]
         env = self._env(parts, variables)
@@ -197,36 +199,50 @@ class _Merger:
             used_env=tuple(sorted(variables.used_env)),
             sources=tuple(_source(part.document) for part in parts),
             blocks=tuple(filter(None, blocks)),
+            network=tuple(filter(None, network)),
         )
         reach = {part.document.file: part.reach for part in parts}
         deadrules.report(policy, reach, self.fail_at)
         for block in policy.blocks:
-            inner = replace(policy, files=block.files, execs=block.execs, blocks=())
+            inner = replace(
+                policy, files=block.files, network=block.network, execs=block.execs, blocks=()
+            )
             deadrules.report(inner, reach, self.fail_at)
         self.stop_on_problems()
         return policy
 
-    def _named(self, parts: Sequence[_Part]) -> list[_Ruled]:
+    def _named(self, parts: Sequence[_Part]) -> list[Ruled]:
         """Return all rules and blocks, ids made unique where the file gave none."""
-        seen: dict[str, _Ruled] = {}
-        found: list[_Ruled] = []
+        seen: dict[str, Ruled] = {}
+        found: list[Ruled] = []
         for part in parts:
             stem = os.path.basename(part.document.file).partition(".")[0].lower()
             for rule in part.checked.files:
                 found += self._own_id(rule, stem, seen)
+            for net in part.checked.network:
+                found += self._own_id(net, stem, seen)
             for entry in part.checked.execs:
                 found += self._own_id(entry, stem, seen)
             for block in part.checked.blocks:
-                for named in self._own_id(block, stem, seen):
-                    files = [r for rule in block.files for r in self._own_id(rule, stem, seen)]
-                    execs = [r for rule in block.execs for r in self._own_id(rule, stem, seen)]
-                    found.append(replace(named, files=tuple(files), execs=tuple(execs)))
+                found += self._own_ids(block, stem, seen)
         blocks = [rule for rule in found if isinstance(rule, Block)]
         for block in blocks[schema.MAX_BLOCKS :]:
             self.fail_at(block.source, f"there are more than {schema.MAX_BLOCKS} blocks")
         return found
 
-    def _own_id(self, rule: _AnyRule, stem: str, seen: dict[str, _Ruled]) -> list[_AnyRule]:
+    def _own_ids(self, block: Block, stem: str, seen: dict[str, Ruled]) -> list[Block]:
+        """Do for a block and its rules what ``_own_id`` does for a rule."""
+        return [
+            replace(
+                named,
+                files=tuple(r for rule in block.files for r in self._own_id(rule, stem, seen)),
+                network=tuple(r for rule in block.network for r in self._own_id(rule, stem, seen)),
+                execs=tuple(r for rule in block.execs for r in self._own_id(rule, stem, seen)),
+            )
+            for named in self._own_id(block, stem, seen)
+        ]
+
+    def _own_id(self, rule: _AnyRule, stem: str, seen: dict[str, Ruled]) -> list[_AnyRule]:
         """Return the rule with an id of its own, or nothing when a problem was noted."""
         ident = rule.id
         if not rule.named and ident in seen:

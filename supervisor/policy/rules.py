@@ -1,4 +1,4 @@
-"""One rule of ``files`` or ``exec``: positioned nodes to a record."""
+"""One rule of ``files``, ``network`` or ``exec``: positioned nodes to a record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from supervisor.policy import schema
 from supervisor.policy.load import Map, Node, Scalar, Seq
 from supervisor.policy.problems import quote, suggest
-from supervisor.policy.schema import ExecRule, FileRule, Text
+from supervisor.policy.schema import ExecRule, FileRule, NetRule, Text
 
 if TYPE_CHECKING:
     from supervisor.policy.fields import Keys, Reader
@@ -30,6 +30,23 @@ def file_rules(reader: Reader, node: Node, within: str = "") -> tuple[FileRule, 
     for number, item in enumerate(_entries(reader, node, "files"), 1):
         keys = reader.keys(item, schema.FILE_KEYS, schema.FILE_LATER)
         rule = _file_rule(reader, item, keys, f"{within}files.{number}")
+        if rule is not None:
+            found.append(rule)
+    return tuple(found)
+
+
+def net_rules(reader: Reader, node: Node, within: str = "") -> tuple[NetRule, ...]:
+    """Return the entries of ``network``; a broken one is reported and left out.
+
+    Args:
+        reader: Notes problems.
+        node: The section.
+        within: As for ``file_rules``.
+    """
+    found = []
+    for number, item in enumerate(_entries(reader, node, "network"), 1):
+        keys = reader.keys(item, schema.NET_KEYS, schema.NET_LATER)
+        rule = _net_rule(reader, item, keys, f"{within}network.{number}")
         if rule is not None:
             found.append(rule)
     return tuple(found)
@@ -77,15 +94,17 @@ class _Common:
     say: str
 
 
-def _common(reader: Reader, rule: Map, keys: Keys, default_id: str) -> _Common | None:
-    """Read what both sections share; None when the rule has no usable action."""
+def _common(
+    reader: Reader, rule: Map, keys: Keys, default_id: str, known: str = "allow, deny or steer"
+) -> _Common | None:
+    """Read what all sections share; None when the rule has no usable action."""
     ident, named = _id(reader, keys, default_id)
     verbs = [verb for verb in schema.ACTIONS if verb in keys]
     say = _say(reader, keys)
     err = _errno(reader, keys, verbs)
     if not verbs:
         if len(keys) == len(rule.items):  # else the unknown key was meant to be the action
-            reader.fail(rule, "the rule has no action: add allow, deny or steer")
+            reader.fail(rule, f"the rule has no action: add {known}")
         return None
     if len(verbs) > 1:
         second = keys[verbs[1]][0]
@@ -217,6 +236,58 @@ def _file_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> FileRu
         named=common.named,
         hide=hide,
     )
+
+
+def _net_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> NetRule | None:
+    common = _common(reader, item, keys, default_id, "allow or deny")
+    to: tuple[Text, ...] = ()
+    if "to" in keys:
+        to = _net_targets(reader, keys["to"][1])
+    elif len(keys) == len(item.items):
+        reader.fail(item, "the rule has no 'to': what may be reached, or not")
+    if common is None:
+        return None
+    if common.action == schema.STEER:
+        reader.fail(keys[common.verb][0], f"'steer' in network {schema.LATER}")
+        return None
+    ops = _net_ops(reader, common)
+    if not ops or not to:
+        return None
+    return NetRule(
+        id=common.id,
+        action=common.action,
+        ops=ops,
+        to=to,
+        err=common.err,
+        say=common.say,
+        source=reader.source(item),
+        named=common.named,
+    )
+
+
+def _net_targets(reader: Reader, node: Node) -> tuple[Text, ...]:
+    """Return what ``to`` lists; an IPv6 address without quotes is a list to YAML."""
+    for item in node.items if isinstance(node, Seq) else ():
+        inner = item.items if isinstance(item, Seq) else ()
+        if len(inner) == 1 and isinstance(inner[0], Scalar) and ":" in inner[0].value:
+            reader.fail(item, f"'to' must be text: write \"[{inner[0].value}]\" in quotes")
+            return ()
+    return reader.texts(node, "'to'")
+
+
+def _net_ops(reader: Reader, common: _Common) -> int:
+    """Return the mask of a network rule's operations; 0 when a problem was noted."""
+    ops, bad = 0, False
+    words = reader.texts(common.subject, f"'{common.verb}'", single=True)
+    nodes = common.subject.items if isinstance(common.subject, Seq) else (common.subject,)
+    for text, node in zip(words, nodes, strict=False):
+        bits = schema.NET_OPS.get(text.value, 0)
+        if not bits:
+            hint = suggest(text.value, schema.NET_OPS)
+            reader.fail(node, f"unknown network operation {quote(text.value)}", hint=hint)
+            bad = True
+        ops |= bits
+    return 0 if bad else ops
 
 
 def read_programs(reader: Reader, node: Node, what: str) -> tuple[Text, ...]:

@@ -32,6 +32,14 @@ CHANGES = WRITE | CREATE | DELETE | RENAME | METADATA
 RULE_OPS = {**OP_BITS, "read": READ | LIST, "all": ALL_OPS}
 """What a word in a files rule stands for: ``read`` speaks of folders too."""
 STEERABLE = {"read", "write", "create"}
+CONNECT, BIND = 0x200, 0x400
+"""enum sv_net_op."""
+NET_BITS = {"connect": CONNECT, "bind": BIND}
+ALL_NET = CONNECT | BIND
+NET_OPS = {**NET_BITS, "all": ALL_NET}
+"""What a word in a network rule stands for."""
+NET_ADDRESS, NET_PATH, NET_ABSTRACT = range(3)
+"""enum sv_net_kind."""
 TRASH = "trash"
 """What a steer of deletes goes to, and nothing else."""
 
@@ -44,14 +52,19 @@ DEST_NONE, DEST_FILE, DEST_TREE, DEST_ARGV, DEST_TRASH = range(5)
 MAX_ID, MAX_SAY, MAX_SRC = 128, 1024, 512
 RESERVED_ID = "supervise."
 
-TOP_KEYS = ("version", "name", "extends", "mode", "vars", "files", "exec", "blocks", "env", "audit")
-TOP_LATER = ("network", "signals", "limits", "approvals")
+TOP_KEYS = (
+    *("version", "name", "extends", "mode", "vars", "files", "network", "exec", "blocks", "env"),
+    "audit",
+)
+TOP_LATER = ("signals", "limits", "approvals")
 FILE_KEYS = ("id", *ACTIONS, "paths", "except", "to", "as", "hide", "say")
 FILE_LATER = ("timeout",)
 EXEC_KEYS = ("id", *ACTIONS, "argv", "sha256", "to", "args", "as", "say")
 EXEC_LATER = ("timeout",)
-BLOCK_KEYS = ("id", "for", "files", "exec", "default")
-BLOCK_LATER = ("network", "signals", "limits")
+NET_KEYS = ("id", *ACTIONS, "to", "as", "say")
+NET_LATER = ("via", "timeout")
+BLOCK_KEYS = ("id", "for", "files", "network", "exec", "default")
+BLOCK_LATER = ("signals", "limits")
 FOR_KEYS = ("program",)
 FOR_LATER = ("user", "args")
 MAX_BLOCKS = 16
@@ -72,7 +85,7 @@ def op_names(ops: int) -> str:
     """Return the operations of a mask as words, for people."""
     if ops & ALL_OPS == ALL_OPS:
         return "all"
-    return ", ".join(name for name, bit in OP_BITS.items() if ops & bit)
+    return ", ".join(name for name, bit in (OP_BITS | NET_BITS).items() if ops & bit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +192,33 @@ class ExecRule:
 
 
 @dataclass(frozen=True, slots=True)
+class NetRule:
+    """One entry of ``network``.
+
+    Attributes:
+        id: Unique over all merged files.
+        action: enum sv_action: allow or deny.
+        ops: Mask of enum sv_net_op.
+        to: Addresses and local sockets as written.
+        err: errno shown for a refusal; 0 unless the action is deny.
+        say: A sentence for whoever was refused, or "".
+        source: Where the rule stands.
+        named: Whether the file gave the id.
+        entries: ``to`` as (enum sv_net_kind, bytes, prefix length, lowest and highest port).
+    """
+
+    id: str
+    action: int
+    ops: int
+    to: tuple[Text, ...]
+    err: int
+    say: str
+    source: Source
+    named: bool = True
+    entries: tuple[tuple[int, bytes, int, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Rules that narrow what some programs, and all that they start, may do.
 
@@ -186,6 +226,7 @@ class Block:
         id: Unique among all rules, too: what its default denies is told by it.
         programs: Bare names and path patterns as written.
         files: Its files rules.
+        network: Its network rules.
         execs: Its exec rules.
         open: Whether what no rule speaks of is allowed, as far as the policy goes.
         source: Where the block stands.
@@ -197,12 +238,17 @@ class Block:
     id: str
     programs: tuple[Text, ...]
     files: tuple[FileRule, ...]
+    network: tuple[NetRule, ...]
     execs: tuple[ExecRule, ...]
     open: bool
     source: Source
     named: bool = True
     names: tuple[bytes, ...] = ()
     patterns: tuple[bytes, ...] = ()
+
+
+Ruled = FileRule | NetRule | ExecRule | Block
+"""Whatever has an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +284,7 @@ class PolicyFile:
     mode: str
     vars: tuple[tuple[str, Text], ...]
     files: tuple[FileRule, ...]
+    network: tuple[NetRule, ...]
     execs: tuple[ExecRule, ...]
     blocks: tuple[Block, ...]
     env: EnvRule
@@ -276,6 +323,7 @@ class Policy:
         used_env: Names of environment variables that the result depends on.
         sources: Every file that was read.
         blocks: Rules for some programs only, in the order they were met.
+        network: The network rules, in the order they were met.
     """
 
     name: str
@@ -288,6 +336,7 @@ class Policy:
     used_env: tuple[str, ...]
     sources: tuple[SourceFile, ...]
     blocks: tuple[Block, ...] = ()
+    network: tuple[NetRule, ...] = ()
 
     @property
     def hides(self) -> bool:
@@ -299,3 +348,8 @@ class Policy:
         """Return whether calls that only look are asked about: names are hidden or elsewhere."""
         trees = any(rule.dest_kind == DEST_TREE for rule in self.files)
         return self.hides or (trees and not self.observe)
+
+    @property
+    def nets(self) -> bool:
+        """Return whether some of the network is allowed, so that all ways to it are asked about."""
+        return any(rule.action == ALLOW for rule in self.network)

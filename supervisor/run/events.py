@@ -24,10 +24,13 @@ OPS = {
     "exec": 128,
 }
 OP_EXEC = OPS["exec"]
+NET_OPS = {"connect": 0x200, "bind": 0x400}
+NETWORK = sum(NET_OPS.values())
+"""Operations whose path is an address or a local socket, such as "[::1]:80" and "unix:@x"."""
 ACTIONS = ("allow", "steer", "approve", "deny")
 EFFECTS = ("none", "continue", "errno", "broker", "rewrite", "kill")
 KINDS = ("?", "file", "exec", "fault")
-CLASSES = ("allow", "broker", "verify", "absent", "look")
+CLASSES = ("allow", "broker", "verify", "absent", "look", "net")
 _INTS, _TEXTS = 11, 4
 FIELDS = _INTS + _TEXTS
 
@@ -220,9 +223,10 @@ def op_names(ops: int) -> str:
     """Name the operations of a mask, joined by ``+``.
 
     Args:
-        ops: bits of enum sv_op.
+        ops: bits of enum sv_op and enum sv_net_op.
     """
-    return "+".join(name for name, bit in OPS.items() if ops & bit) or "?"
+    known = OPS if not ops & NETWORK else OPS | NET_OPS
+    return "+".join(name for name, bit in known.items() if ops & bit) or "?"
 
 
 def name_of(table: Sequence[str], index: int) -> str:

@@ -75,7 +75,28 @@ BAD = [
     ("{for: {program: 'g*t'}}", "3:21", "'g*t': a bare program name is literal"),
     ("{for: {program: ./git}}", "3:21", "bad pattern './git'"),
     ("{for: {user: me}}", "3:12", "'user' is not supported by this version"),
-    ("{for: {program: git}, network: []}", "3:27", "'network' is not supported by this version"),
+    ("{for: {program: git}, limits: {}}", "3:27", "'limits' is not supported by this version"),
+    (
+        "{for: {program: git}, network: [{steer: connect, to: ['127.0.0.1']}]}",
+        "3:38",
+        "'steer' in network is not supported by this version",
+    ),
+    (
+        "{for: {program: git}, default: allow, network: [{allow: all, to: ['*']}]}",
+        "3:53",
+        "an 'allow' in a block with 'default: allow' says nothing",
+    ),
+    (
+        "{for: {program: a}, network: [{id: x, deny: all, to: ['*']}], exec: [{id: x, deny: b}]}",
+        "3:74",
+        "repeated rule id 'x'",
+    ),
+    (
+        "{for: {program: a}, network: [{id: x, allow: bind, to: ['10.0.0.1:80']},"
+        " {deny: all, to: ['*:80']}]}",
+        "3:35",
+        "rule 'x' can never win",
+    ),
     ("{for: {program: git}, mode: x}", "3:27", "unknown key 'mode'"),
     ("{for: {program: git}, default: ask}", "3:36", "unknown default 'ask'; known: deny, allow"),
     ("{for: {program: git}, id: A}", "3:31", "bad rule id 'A'"),

@@ -129,7 +129,7 @@ def test_round_trip(load: Load) -> None:
     ]
     assert next(r.src for r in blob.read_rules(data) if r.src != "built-in") == "agent.yaml:5"
     parts = msgpack.unpackb(data, use_list=False)
-    assert parts[:5] == ("SVB", 4, FLAG_TMP, 1, b"\0" * 8)
+    assert parts[:5] == ("SVB", 5, FLAG_TMP, 1, b"\0" * 8)
     assert parts[6:11] == (
         compiled.paths,
         compiled.names,
