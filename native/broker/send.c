@@ -12,6 +12,7 @@
 #include "effect/rewrite.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -151,6 +152,20 @@ static struct sending *begin(struct sv_work *w, const struct sv_sock *s)
 	return j;
 }
 
+/* Of an address the kernel would conclude that the caller's own rights are meant, and no
+ * more the socket's (NETLINK_SKB_DST); without one it is the kernel that gets it, too. */
+static bool to_kernel(struct sending *j)
+{
+	const struct sockaddr_nl *nl = (const void *)&j->to.a;
+
+	if (nl->nl_family != AF_NETLINK || nl->nl_pid || nl->nl_groups) {
+		j->m.refused = "a netlink message to other programs";
+		return false;
+	}
+	j->to.len = 0;
+	return true;
+}
+
 /* Whether the message, which was read with rc, may be sent: 0, -errno as the kernel would
  * say, or REFUSED. The address of a datagram is judged; streams have no use for one. */
 static int weigh(struct sv_work *w, struct sending *j, int rc)
@@ -163,6 +178,8 @@ static int weigh(struct sv_work *w, struct sending *j, int rc)
 		return rc;
 	if (j->m.refused)
 		return REFUSED;
+	if (j->to.len && j->s.domain == AF_NETLINK)
+		return to_kernel(j) ? 0 : REFUSED;
 	return !j->to.len || sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : REFUSED;
 }
 
