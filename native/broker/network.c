@@ -34,7 +34,7 @@ static bool makes(const struct sv_work *w, int family, int type, uint32_t protoc
 	const bool sending = w->sh->policy->flags & SV_POLICY_NET;
 
 	if (family == AF_UNIX)
-		return type == SOCK_STREAM || type == SOCK_SEQPACKET;
+		return type == SOCK_STREAM || type == SOCK_SEQPACKET || (type == SOCK_DGRAM && sending);
 	if (!is_inet(family))
 		return false;
 	if (type == SOCK_STREAM)
@@ -100,7 +100,8 @@ void sv_do_socketpair(struct sv_work *w)
 {
 	const int type = (int)w->in.flags & 0xf;
 
-	if (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET))
+	if (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET ||
+				       (type == SOCK_DGRAM && w->sh->policy->flags & SV_POLICY_NET)))
 		return sv_let_go(w);
 	refuse_socket(w, "socket pair", EACCES);
 }
