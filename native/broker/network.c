@@ -125,6 +125,16 @@ static void give(struct sv_work *w, int rc)
 	sv_give_result(w, err);
 }
 
+static bool is_near(const struct sv_addr *to)
+{
+	const struct sockaddr_in *v4 = (const void *)&to->a;
+	const struct sockaddr_in6 *v6 = (const void *)&to->a;
+
+	if (to->a.ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return to->a.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
 static void connect_inet(struct sv_work *w, const struct sv_sock *s, struct sv_addr *to)
 {
 	if (!sv_judge_addr(w, SV_OP_CONNECT, s, to))
@@ -134,7 +144,7 @@ static void connect_inet(struct sv_work *w, const struct sv_sock *s, struct sv_a
 	if (sv_still_valid(&w->t) < 0)
 		return;
 	if (s->type == SOCK_STREAM && to->a.ss_family != AF_UNSPEC && sv_may_wait(s))
-		return sv_connect_slowly(w, to, NULL);
+		return is_near(to) ? sv_connect_near(w, to, NULL) : sv_connect_slowly(w, to, NULL);
 	give(w, connect(s->fd, (const void *)&to->a, (socklen_t)to->len));
 }
 
