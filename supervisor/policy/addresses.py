@@ -12,6 +12,7 @@ import socket
 from typing import NamedTuple, NoReturn
 
 from supervisor.policy import patterns, schema
+from supervisor.policy.problems import quote
 from supervisor.policy.schema import NET_ABSTRACT, NET_ADDRESS, NET_PATH
 
 UNIX = "unix:"
@@ -138,11 +139,10 @@ def target_for(told: bytes) -> str:
         told: As ``Endpoint.shown`` writes it.
     """
     start = next((s for s in (b"unix:@", b"unix:") if told.startswith(s)), b"")
+    rest = told.removeprefix(start).removesuffix(b"" if start else b":0")
     if start:
-        rest = patterns.escape(told[len(start) :]) or b"*"
-        text = start.decode() + "".join(map(_glob, rest.decode("utf-8", "surrogateescape")))
-    else:
-        text = told.decode("ascii", "replace").removesuffix(":0")
+        rest = patterns.escape(rest) or b"*"
+    text = start.decode() + "".join(map(_glob, rest.decode("utf-8", "surrogateescape")))
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -207,7 +207,7 @@ def _six(text: str) -> Entry:
     if raw is None:
         if _raw(socket.AF_INET, address) is not None:
             raise AddressError("an IPv4 address has no brackets", _valid(inside + rest))
-        raise AddressError(f"'{address}' is no IPv6 address")
+        raise AddressError(f"{quote(address)} is no IPv6 address")
     prefix = _prefix(length, _SIX) if slash else _SIX
     if raw[:12] == _MAPPED and prefix >= _SIX - _FOUR:
         meant = host(raw[12:], f"/{prefix - (_SIX - _FOUR)}" if slash else "") + rest
