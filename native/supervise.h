@@ -46,7 +46,8 @@ enum sv_op {
 /* Network operations: bits of their own, so that an event's ops tell both kinds. */
 enum sv_net_op {
 	SV_OP_CONNECT = 0x200,	/* connect, and sending to an address */
-	SV_OP_BIND = 0x400	/* bind, and listening without it */
+	SV_OP_BIND = 0x400,	/* bind, and listening without it */
+	SV_OP_SEND = 0x800	/* in events: sending to an address, which is decided as connect */
 };
 
 /* What a network rule speaks of, and what sv_decide_net() is asked about. */

@@ -1,62 +1,36 @@
-/* local.c - bind, listen and connect between programs of the tree.
+/* local.c - bind, listen and connect of local sockets.
  *
- * A path is decided like a file: bind creates it, connect writes to it. Connected is
- * only what the tree itself bound: the kernel notes the file's inode, which is pinned
- * here, so the address is never looked up again by its name. */
+ * Inside the tree a path is decided like a file: bind creates it, connect writes to it.
+ * What the tree did not bind is decided by the network rules. The kernel notes the file's
+ * inode, which is pinned here, so the address is never looked up again by its name. */
 #include "broker/local.h"
 
 #include "base/fd.h"
 #include "broker/bound.h"
+#include "broker/slow.h"
 #include "decode/dupfd.h"
-#include "effect/respond.h"
 #include "effect/rewrite.h"
+#include "match/net.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* The errno of a file that nobody listens on: what an earlier run left is then replaced. */
-static const char outside[] = "a local socket of a program outside the tree: this version has no "
-			      "network rules";
+static const char outside[] = "a local socket of a program outside the tree: no network rule "
+			      "allows it";
+static const char datagrams[] = "local datagram sockets cannot take addresses in this version";
 static const char identity[] = "the other side would see the supervisor's user, as the caller "
 			       "changed its own";
 
-static int option(int fd, int name)
+/* Kinds that have connections. */
+static bool is_stream(const struct sv_sock *s)
 {
-	int value = -1;
-	socklen_t n = sizeof(value);
-
-	return getsockopt(fd, SOL_SOCKET, name, &value, &n) < 0 ? -errno : value;
-}
-
-int sv_socket_errno(const struct sv_work *w)
-{
-	char name[48], text[8] = "";
-
-	snprintf(name, sizeof(name), "%d/fd/%d", (int)w->call.tid, w->in.fd);
-	if (readlinkat(w->paths.proc_fd, name, text, sizeof(text) - 1) < 0)
-		return errno == ENOENT ? EBADF : 0;
-	return strncmp(text, "socket:", 7) ? ENOTSOCK : 0;
-}
-
-/* A duplicate of the caller's socket where it is a local one of a kind that has
- * connections; else -errno. A copy of anything else could be noticed. */
-static int take_socket(const struct sv_work *w)
-{
-	int type, fd = sv_socket_errno(w) ? -ENOTSOCK : sv_duplicate(&w->t, w->in.fd);
-
-	if (fd < 0)
-		return fd;
-	type = option(fd, SO_TYPE);
-	if (option(fd, SO_DOMAIN) == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET))
-		return fd;
-	close(fd);
-	return -EAFNOSUPPORT;
+	return s->domain == AF_UNIX && (s->type == SOCK_STREAM || s->type == SOCK_SEQPACKET);
 }
 
 /* The path of the address, as a name to be looked up. False: it has none. */
@@ -110,15 +84,11 @@ static int bind_and_remember(struct sv_work *w, int sock, const struct sockaddr_
 	return rc;
 }
 
-bool sv_local_bind(struct sv_work *w, const struct sockaddr_un *addr, int len)
+static void bind_path(struct sv_work *w, const struct sv_addr *addr)
 {
 	struct sv_place *p = &w->place[0];
-	cleanup_fd int sock = -1;
-	int rc;
+	int rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
 
-	if (!take_path(w, addr, len) || (sock = take_socket(w)) < 0)
-		return false;
-	rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[0], 0, p);
 	if (rc == 0 && sv_place_is_dots(p))
 		rc = -EADDRINUSE;
 	if (rc < 0) {
@@ -131,75 +101,59 @@ bool sv_local_bind(struct sv_work *w, const struct sockaddr_un *addr, int len)
 		else
 			sv_refuse_unless(w, sv_moot_new(p, false) ? EADDRINUSE : 0);
 	} else if (sv_still_valid(&w->t) == 0) {
-		rc = bind_and_remember(w, sock, addr, len);
-		sv_close_fd(&sock);
+		rc = bind_and_remember(w, w->in.sock, (const struct sockaddr_un *)&addr->a, addr->len);
+		sv_close_fd(&w->in.sock);
 		sv_give_result(w, rc == -EEXIST ? -EADDRINUSE : rc);
 	}
-	return true;
 }
 
-bool sv_local_listen(struct sv_work *w)
+/* What the network rules say. The record names it as rules would. */
+static bool ask_rules(struct sv_work *w, uint32_t op, enum sv_net_kind kind, struct sv_str name)
 {
-	cleanup_fd int sock = w->switched ? -1 : take_socket(w);
+	const struct sv_peer peer = { .kind = kind, .name = name };
+
+	w->ops |= op;
+	sv_match_peer(w->sh->policy, sv_blocks_in(w), op, &peer, &w->match);
+	return w->match.action == SV_ALLOW;
+}
+
+/* An abstract name, or none: what has no file is made by the kernel alone. */
+static bool ask_abstract(struct sv_work *w, uint32_t op, const struct sv_addr *addr)
+{
+	const struct sockaddr_un *un = (const void *)&addr->a;
+	const int n = addr->len - (int)offsetof(struct sockaddr_un, sun_path) - 1;
+
+	if (un->sun_family != AF_UNIX || n < 0)
+		return true;
+	if (ask_rules(w, op, SV_NET_ABSTRACT,
+		      (struct sv_str){ (const uint8_t *)un->sun_path + 1, (size_t)n }))
+		return true;
+	sv_refuse(w);
+	return false;
+}
+
+void sv_local_bind(struct sv_work *w, const struct sv_sock *s, const struct sv_addr *addr)
+{
+	if (!is_stream(s))
+		return sv_refuse_why(w, EACCES, datagrams);
+	if (take_path(w, (const struct sockaddr_un *)&addr->a, addr->len))
+		return bind_path(w, addr);
+	if (ask_abstract(w, SV_OP_BIND, addr) && sv_still_valid(&w->t) == 0)
+		sv_give_result(w, bind(s->fd, (const void *)&addr->a, (socklen_t)addr->len) < 0 ?
+						  -errno : 0);
+}
+
+void sv_local_listen(struct sv_work *w, const struct sv_sock *s)
+{
 	int rc;
 
-	if (sock < 0)
-		return false;
+	if (w->switched)
+		return sv_refuse_why(w, EACCES, identity);
 	if (sv_still_valid(&w->t) < 0)
-		return true;
-	rc = listen(sock, (int)w->call.args[1]) < 0 ? -errno : 0;
-	sv_close_fd(&sock);
-	sv_give_result(w, rc);
-	return true;
-}
-
-struct slow_connect {
-	int listener;
-	int sock;
-	int pin;
-	uint64_t id;
-};
-
-static int connect_to(int sock, int pin)
-{
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-
-	snprintf(name.sun_path, sizeof(name.sun_path), "/proc/self/fd/%d", pin);
-	return connect(sock, (const struct sockaddr *)&name, sizeof(name)) < 0 ? -errno : 0;
-}
-
-static void slow_connect_run(void *arg)
-{
-	struct slow_connect *j = arg;
-	int rc = connect_to(j->sock, j->pin);
-
-	close(j->sock);
-	close(j->pin);
-	if (sv_side_claim()) {
-		if (rc < 0)
-			sv_answer_errno(j->listener, j->id, rc == -EINTR ? SV_RESTART : -rc);
-		else
-			sv_answer_value(j->listener, j->id, 0);
-	}
-	free(j);
-}
-
-/* It waits while the other side's queue is full. */
-static void connect_slowly(struct sv_work *w, int *sock)
-{
-	struct slow_connect *j = calloc(1, sizeof(*j));
-
-	if (!j)
-		return sv_fail_call(w, ENOMEM);
-	*j = (struct slow_connect){ w->sh->listener, take_fd(sock), take_fd(&w->place[0].fd),
-				    w->call.id };
-	sv_tell(w, SV_EFFECT_BROKER, 0, (struct sv_str){ NULL, 0 });
-	if (sv_side_run(w->sh->side, &w->call, slow_connect_run, j) == 0)
 		return;
-	close(j->sock);
-	close(j->pin);
-	free(j);
-	sv_answer_errno(w->sh->listener, w->call.id, EAGAIN);
+	rc = listen(s->fd, (int)w->call.args[1]) < 0 ? -errno : 0;
+	sv_close_fd(&w->in.sock);
+	sv_give_result(w, rc);
 }
 
 /* As unix_find_bsd(): may it be written to, then is it a socket at all? */
@@ -210,35 +164,99 @@ static int no_socket_errno(const struct sv_place *p)
 	return -ECONNREFUSED;
 }
 
-bool sv_local_connect(struct sv_work *w, const struct sockaddr_un *addr, int len)
+/* glibc asks the name service cache before it reads its files: answered as on a machine
+ * that runs none, which is what its absence must look like. */
+static bool is_nscd(const struct sv_work *w)
 {
-	struct sv_place *p = &w->place[0];
-	cleanup_fd int sock = -1;
-	int rc;
+	return w->match.rule < 0 && !strcmp(w->in.name[0].text, "/var/run/nscd/socket");
+}
 
-	if (!take_path(w, addr, len) || (sock = take_socket(w)) < 0)
+static void name_by_path(struct sv_work *w, struct sv_place *p)
+{
+	struct sv_pathname *name = &w->in.name[0];
+	char text[SV_PATH_MAX + 8];
+
+	snprintf(text, sizeof(text), "unix:%.*s", p->len, p->path);
+	name->len = snprintf(name->text, sizeof(name->text), "%.*s", (int)sizeof(name->text) - 1, text);
+	p->len = 0;
+}
+
+/* A program outside the tree listens, or nobody. */
+static bool may_reach_outside(struct sv_work *w, struct sv_place *p)
+{
+	const bool good = ask_rules(w, SV_OP_CONNECT, SV_NET_PATH,
+				    (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len });
+
+	if (!good && is_nscd(w)) {
+		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+		sv_fail_call(w, ENOENT);
 		return false;
-	rc = sv_pin(&w->paths, &w->t, &w->in.name[0], 0, 0, p);
+	}
+	name_by_path(w, p);
+	if (!good && w->match.rule < 0)
+		sv_refuse_why(w, ECONNREFUSED, outside);
+	else if (!good)
+		sv_refuse(w);
+	return good;
+}
+
+/* Inside the tree it is decided like a file; a network rule may deny it, too. */
+static bool may_reach(struct sv_work *w, struct sv_place *p)
+{
+	if (!sv_bound_has(w->sh->bound, &p->st))
+		return may_reach_outside(w, p);
+	if (!ask_rules(w, SV_OP_CONNECT, SV_NET_PATH,
+		       (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len }) &&
+	    w->match.rule >= 0 && w->sh->policy->rules[w->match.rule].kind == SV_RULE_NETWORK) {
+		name_by_path(w, p);
+		sv_refuse(w);
+		return false;
+	}
+	w->ops = 0;
+	if (sv_decide_call(w, SV_OP_WRITE, p))
+		return true;
+	sv_refuse(w);
+	return false;
+}
+
+static void connect_path(struct sv_work *w, const struct sv_sock *s)
+{
+	struct sv_addr to = { .len = sizeof(struct sockaddr_un) };
+	struct sockaddr_un *un = (void *)&to.a;
+	struct sv_place *p = &w->place[0];
+	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], 0, 0, p);
+
 	if (rc == 0 && !S_ISSOCK(p->st.st_mode))
 		rc = no_socket_errno(p);
-	if (rc < 0) {
-		sv_fail_call(w, -rc);
-	} else if (!sv_bound_has(w->sh->bound, &p->st)) {
-		sv_refuse_why(w, ECONNREFUSED, outside);
-	} else if (w->switched) {
-		sv_refuse_why(w, EACCES, identity);
-	} else if (!sv_decide_call(w, SV_OP_WRITE, p)) {
-		sv_refuse(w);
-	} else if (sv_still_valid(&w->t) == 0) {
-		if (!(fcntl(sock, F_GETFL) & O_NONBLOCK)) {
-			connect_slowly(w, &sock);
-			return true;
-		}
-		rc = connect_to(sock, p->fd);
-		sv_close_fd(&sock);
-		sv_give_result(w, rc);
-	}
-	return true;
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
+	if (w->switched)
+		return sv_refuse_why(w, EACCES, identity);
+	if (!may_reach(w, p) || sv_still_valid(&w->t) < 0)
+		return;
+	un->sun_family = AF_UNIX;
+	snprintf(un->sun_path, sizeof(un->sun_path), "/proc/self/fd/%d", p->fd);
+	if (sv_may_wait(s))
+		return sv_connect_slowly(w, &to, &p->fd);
+	rc = connect(s->fd, (const void *)un, sizeof(*un)) < 0 ? -errno : 0;
+	sv_close_fd(&w->in.sock);
+	sv_give_result(w, rc);
+}
+
+void sv_local_connect(struct sv_work *w, const struct sv_sock *s, const struct sv_addr *addr)
+{
+	if (!is_stream(s))
+		return sv_refuse_why(w, EACCES, datagrams);
+	if (take_path(w, (const struct sockaddr_un *)&addr->a, addr->len))
+		return connect_path(w, s);
+	if (!ask_abstract(w, SV_OP_CONNECT, addr) || sv_still_valid(&w->t) < 0)
+		return;
+	if (w->switched)
+		return sv_refuse_why(w, EACCES, identity);
+	if (sv_may_wait(s))
+		return sv_connect_slowly(w, addr, NULL);
+	sv_give_result(w, connect(s->fd, (const void *)&addr->a, (socklen_t)addr->len) < 0 ? -errno :
+											      0);
 }
 
 /* As move_addr_to_user(): as much as there is room for, then the whole length. */
@@ -267,10 +285,10 @@ void sv_do_sockname(struct sv_work *w)
 {
 	struct sockaddr_un name = { 0 }, as;
 	socklen_t n = sizeof(name), as_len;
-	cleanup_fd int sock = -1;
-	int rc;
+	int rc, sock = -1;
 
-	if (!sv_bound_any(w->sh->bound) || w->switched || (sock = take_socket(w)) < 0)
+	if (!sv_bound_any(w->sh->bound) || w->switched ||
+	    sv_take_socket(&w->t, w->in.fd, &sock) < 0 || sock < 0)
 		return sv_let_go(w);
 	rc = w->row->preset ? getpeername(sock, (struct sockaddr *)&name, &n) :
 			      getsockname(sock, (struct sockaddr *)&name, &n);

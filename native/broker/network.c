@@ -1,46 +1,59 @@
-/* network.c - sockets. Nothing outside is reachable until there are network rules: stream
- * sockets are made, as every user lookup makes one; local ones connect inside the tree. */
+/* network.c - sockets, and what they connect to, bind and listen on.
+ *
+ * All is done on a duplicate of the caller's socket with our copy of the address: what
+ * was judged is what is used. */
 #include "broker/local.h"
+#include "broker/slow.h"
 
-#include "decode/sockaddr.h"
-#include "syscalls/nr.h"
+#include "base/fd.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
-#include <string.h>
 
-static const char not_yet[] = "network calls are refused: this version has no network rules";
-static const char nscd[] = "unix:/var/run/nscd/socket";
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
 
-static void refuse(struct sv_work *w)
+static bool is_inet(int domain)
 {
-	if (!w->sh->observe)
-		return sv_refuse_why(w, EACCES, not_yet);
-	w->match = (struct sv_match){ .action = SV_DENY, .rule = -1, .err = EACCES };
-	sv_let_go(w);
+	return domain == AF_INET || domain == AF_INET6;
 }
 
-/* Sockets that take an address only by connect, bind and listen, which are
- * refused: made freely, as programs probe for them. SCTP and MPTCP are not
- * among them: they connect by other calls or past the kernel's TCP rule. */
-static bool leads_nowhere(int family, int type, uint32_t protocol)
+/* Sockets whose addresses are decided. SCTP is not among them: it connects by other
+ * calls. Datagrams only where sending is decided, too. */
+static bool makes(const struct sv_work *w, int family, int type, uint32_t protocol)
 {
 	if (family == AF_UNIX)
 		return type == SOCK_STREAM || type == SOCK_SEQPACKET;
-	return (family == AF_INET || family == AF_INET6) && type == SOCK_STREAM &&
-	       (protocol == 0 || protocol == IPPROTO_TCP);
+	if (!is_inet(family))
+		return false;
+	if (type == SOCK_STREAM)
+		return protocol == 0 || protocol == IPPROTO_TCP ||
+		       (protocol == IPPROTO_MPTCP && w->sh->nets);
+	return type == SOCK_DGRAM && w->sh->nets &&
+	       (protocol == 0 || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
+		protocol == (family == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6));
+}
+
+static void refuse_socket(struct sv_work *w, const char *what, int err)
+{
+	struct sv_pathname *name = &w->in.name[0];
+
+	name->len = snprintf(name->text, sizeof(name->text), "%s of family %d, type %d", what,
+			     w->in.which, (int)w->in.flags & 0xf);
+	sv_refuse_why(w, err, "sockets of this kind take addresses that no rule can speak of");
 }
 
 void sv_do_socket(struct sv_work *w)
 {
 	const int type = (int)w->in.flags & 0xf;
 
-	if (leads_nowhere(w->in.which, type, (uint32_t)w->call.args[2]))
+	if (w->sh->observe || makes(w, w->in.which, type, (uint32_t)w->call.args[2]))
 		return sv_let_go(w);
-	w->in.name[0].len = snprintf(w->in.name[0].text, sizeof(w->in.name[0].text),
-				     "socket of family %d, type %d", w->in.which, type);
-	refuse(w);
+	refuse_socket(w, "socket", EACCES);
 }
 
 /* Both ends are connected for good; a raw one is a datagram socket by another
@@ -49,74 +62,118 @@ void sv_do_socketpair(struct sv_work *w)
 {
 	const int type = (int)w->in.flags & 0xf;
 
-	if (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET))
+	if (w->sh->observe ||
+	    (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET)))
 		return sv_let_go(w);
-	w->in.name[0].len = snprintf(w->in.name[0].text, sizeof(w->in.name[0].text),
-				     "socket pair of family %d, type %d", w->in.which, type);
-	refuse(w);
+	refuse_socket(w, "socket pair", EACCES);
 }
 
-/* Returns the address's length, or -errno. */
-static int name_address(struct sv_work *w, uint64_t addr, uint32_t len, struct sockaddr_storage *a)
+/* 0 = the socket is of no kind that calls with addresses are done for. */
+static int take(struct sv_work *w, struct sv_sock *s)
 {
-	int n = sv_read_sockaddr(&w->t, addr, len, a);
-
-	if (n >= 0)
-		w->in.name[0].len = sv_show_sockaddr(a, n, w->in.name[0].text,
-						     sizeof(w->in.name[0].text));
-	return n;
+	if (!sv_take_sock(w, s))
+		return 0;
+	if (s->domain == AF_UNIX || is_inet(s->domain))
+		return s->domain;
+	sv_refuse_why(w, EACCES, "no rule can speak of the addresses of such a socket");
+	return 0;
 }
 
-/* glibc asks the name service cache before it reads its files: answered as on
- * a machine that runs none, which is what its absence must look like. */
-static bool is_nscd(const struct sv_work *w)
+static void give(struct sv_work *w, int rc)
 {
-	return w->call.nr == __NR_connect && !strcmp(w->in.name[0].text, nscd);
+	const int err = rc < 0 ? -errno : 0;
+
+	sv_close_fd(&w->in.sock);	/* the caller closes it next, perhaps for good */
+	sv_give_result(w, err);
 }
 
-static bool locally(struct sv_work *w, const struct sockaddr_un *addr, int len)
+static void connect_inet(struct sv_work *w, const struct sv_sock *s, struct sv_addr *to)
 {
-	switch (w->call.nr) {
-	case __NR_bind:
-		return sv_local_bind(w, addr, len);
-	case __NR_connect:
-		return sv_local_connect(w, addr, len);
-	default:
-		return sv_local_listen(w);
-	}
+	if (!sv_judge_addr(w, SV_OP_CONNECT, s, to))
+		return sv_refuse(w);
+	if (w->sh->observe)
+		return sv_let_go(w);
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	if (s->type == SOCK_STREAM && to->a.ss_family != AF_UNSPEC && sv_may_wait(s))
+		return sv_connect_slowly(w, to, NULL);
+	give(w, connect(s->fd, (const void *)&to->a, (socklen_t)to->len));
 }
 
-void sv_do_network(struct sv_work *w)
+void sv_do_connect(struct sv_work *w)
+{
+	struct sv_addr to;
+	struct sv_sock s;
+
+	if (!sv_take_addr(w, w->in.addr, w->in.addrlen, &to) || !take(w, &s))
+		return;
+	if (is_inet(s.domain))
+		return connect_inet(w, &s, &to);
+	if (w->sh->observe)
+		return sv_let_go(w);
+	sv_local_connect(w, &s, &to);
+}
+
+void sv_do_bind(struct sv_work *w)
+{
+	struct sv_addr to;
+	struct sv_sock s;
+
+	if (!sv_take_addr(w, w->in.addr, w->in.addrlen, &to) || !take(w, &s))
+		return;
+	if (is_inet(s.domain) && !sv_judge_addr(w, SV_OP_BIND, &s, &to))
+		return sv_refuse(w);
+	if (w->sh->observe)
+		return sv_let_go(w);
+	if (s.domain == AF_UNIX)
+		return sv_local_bind(w, &s, &to);
+	if (sv_still_valid(&w->t) == 0)
+		give(w, bind(s.fd, (const void *)&to.a, (socklen_t)to.len));
+}
+
+/* Whether it was bound by a bind that was decided. A port that a connect chose is given
+ * back when that fails: only of a socket at rest it is the caller's own, and stays. */
+static bool was_bound(const struct sv_sock *s)
 {
 	struct sockaddr_storage a = { 0 };
-	const int err = sv_socket_errno(w);
-	int n = w->in.addr ? name_address(w, w->in.addr, w->in.addrlen, &a) : 0;
+	const struct sockaddr_in *in = (const void *)&a;	/* the port lies at one place in both */
+	struct tcp_info info;
+	socklen_t n = sizeof(a), ni = sizeof(info);
 
-	if (err && !w->sh->observe)
-		return sv_fail_call(w, err);
-	/* without a path: a name that the kernel chooses, and it reads no more */
-	if (w->in.addr && w->in.addrlen == sizeof(sa_family_t))
-		return sv_let_go(w);
-	if (is_nscd(w) && !w->sh->observe)
-		return sv_fail_call(w, ENOENT);
-	if (!w->sh->observe && locally(w, (const void *)&a, n))
-		return;
-	refuse(w);
+	if (getsockname(s->fd, (struct sockaddr *)&a, &n) < 0 || !in->sin_port ||
+	    getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &ni) < 0)
+		return false;
+	return info.tcpi_state == TCP_CLOSE || info.tcpi_state == TCP_LISTEN;
 }
 
-void sv_do_sendto(struct sv_work *w)
+void sv_do_listen(struct sv_work *w)
 {
-	struct sockaddr_storage a;
+	struct sv_sock s;
 
-	name_address(w, w->call.args[4], (uint32_t)w->call.args[5], &a);
-	refuse(w);
+	if (w->sh->observe)
+		return sv_let_go(w);
+	if (!take(w, &s))
+		return;
+	if (s.domain == AF_UNIX)
+		return sv_local_listen(w, &s);
+	if (!was_bound(&s) && !sv_judge_any(w, &s))
+		return sv_refuse(w);
+	if (sv_still_valid(&w->t) == 0)
+		give(w, listen(s.fd, (int)w->call.args[1]));
 }
 
-/* Notified for high options only; of IP and IPv6 they are the tables of the
- * packet filter, which root may replace for the whole machine. */
+/* Notified for high options, which of IP and IPv6 are the tables of the packet filter
+ * that root may replace for the whole machine, and for IP_OPTIONS and IPV6_RTHDR. */
 void sv_do_setsockopt(struct sv_work *w)
 {
+	const uint64_t option = w->in.flags;
+
 	if (w->in.which != IPPROTO_IP && w->in.which != IPPROTO_IPV6)
 		return sv_let_go(w);
-	sv_refuse_why(w, EPERM, "the packet filter belongs to the machine");
+	if (option >= 64)
+		return sv_refuse_why(w, EPERM, "the packet filter belongs to the machine");
+	if (option == (w->in.which == IPPROTO_IP ? 4 : 57))
+		return sv_refuse_why(w, EPERM, "packets would take a way round the address that was "
+					       "decided");
+	sv_let_go(w);
 }

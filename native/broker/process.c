@@ -5,10 +5,14 @@
 #include "syscalls/nr.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 enum { IOPRIO_WHO_PROCESS = 1 };
+
+static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+				   CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
 static bool inside(const struct sv_work *w, pid_t pid)
 {
@@ -90,8 +94,16 @@ void sv_do_refuse(struct sv_work *w)
 	sv_refuse_why(w, w->row->err, w->row->note);
 }
 
+/* Also notified: a process that shares its descriptors with its parent. */
 void sv_do_namespaces(struct sv_work *w)
 {
+	const uint64_t sharing = CLONE_FILES | CLONE_THREAD;
+
+	if (w->call.nr == __NR_clone && (w->call.args[0] & sharing) == CLONE_FILES &&
+	    !(w->call.args[0] & namespaces)) {
+		atomic_store(&w->sh->files_shared, true);
+		return sv_let_go(w);
+	}
 	sv_refuse_why(w, EPERM, "new namespaces, which bwrap, unshare and browsers' own sandboxes "
 				"make, would change what paths and ids mean");
 }

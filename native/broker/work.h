@@ -42,6 +42,7 @@ struct sv_shared {
 	struct sv_bound *bound;	/* local sockets that the tree bound */
 	int listener;
 	bool observe;
+	bool nets;		/* a network rule allows something: sending is decided, too */
 	bool steers;		/* some rule steers files: a missing name may be elsewhere */
 	enum sv_record record;
 	pid_t self;
@@ -49,6 +50,7 @@ struct sv_shared {
 	void (*on_child)(void *arg, pid_t pid, int wstatus);
 	void *on_child_arg;
 	pthread_rwlock_t names;	/* held for reading by mkdir, for writing by rename */
+	atomic_bool files_shared;	/* two processes may have one table of descriptors */
 	atomic_bool creds_changed;	/* some task of the tree changed its identity */
 	atomic_ullong calls;
 	atomic_ullong denied;
@@ -127,8 +129,8 @@ sv_handler sv_do_xattr, sv_do_watch;
 /* broker/look*.c, listing.c: only where the policy hides names. */
 sv_handler sv_do_stat, sv_do_statx, sv_do_access, sv_do_readlink, sv_do_statfs, sv_do_getxattr;
 sv_handler sv_do_fileattr, sv_do_getdents;
-sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_network, sv_do_socket, sv_do_socketpair;
-sv_handler sv_do_sendto, sv_do_sockname;
+sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_socket, sv_do_socketpair, sv_do_connect;
+sv_handler sv_do_bind, sv_do_listen, sv_do_sendto, sv_do_sendmsg, sv_do_sendmmsg, sv_do_sockname;
 sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;
 sv_handler sv_do_memory, sv_do_ptrace, sv_do_ipc_get, sv_do_ipc, sv_do_mq_open, sv_do_mq_unlink;
 sv_handler sv_do_rlimit, sv_do_domain;

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -51,6 +53,20 @@ int sv_take_folder(const struct sv_tracee *t, int number, int *out)
 		return pin == -EBADF ? -EBADF : 0;
 	if (fstat(pin, &st) == 0 && !S_ISDIR(st.st_mode))
 		return sv_tracee_fd_is_path(t, number) ? -EBADF : -ENOTDIR;
+	*out = sv_duplicate(t, number);
+	return *out == -EBADF ? -EBADF : 0;
+}
+
+int sv_take_socket(const struct sv_tracee *t, int number, int *out)
+{
+	char name[48], text[8] = "";
+
+	*out = -EPERM;
+	snprintf(name, sizeof(name), "%d/fd/%d", (int)t->call->tid, number);
+	if (number < 0 || readlinkat(t->proc_fd, name, text, sizeof(text) - 1) < 0)
+		return number < 0 || errno == ENOENT ? -EBADF : 0;
+	if (strncmp(text, "socket:", 7) != 0)
+		return sv_tracee_fd_is_path(t, number) ? -EBADF : -ENOTSOCK;
 	*out = sv_duplicate(t, number);
 	return *out == -EBADF ? -EBADF : 0;
 }

@@ -13,4 +13,7 @@ int sv_duplicate(const struct sv_tracee *t, int number);
  * with *out < 0, an errno, where the machine does not let it. */
 int sv_take_folder(const struct sv_tracee *t, int number, int *out);
 
+/* The same of a socket. -EBADF, -ENOTSOCK as the kernel; 0 with *out < 0, an errno. */
+int sv_take_socket(const struct sv_tracee *t, int number, int *out);
+
 #endif

@@ -164,6 +164,12 @@ READ(ATTR_SET, sv_read_attr(t, &VALUE(t, i), &out->attr))
 READ(ATTR_ARGS, sv_read_attr_args(t, out->flags, &VALUE(t, i), &out->attr))
 READ(ATTR_GET, sv_read_attr_get(t, out->flags, &VALUE(t, i), &out->attr, &out->buf, &out->bufsize))
 READ(LISTING, sv_take_folder(t, (int)(uint32_t)VALUE(t, i), &out->watcher))
+static int take_SOCKET(const struct sv_tracee *t, int i, struct sv_subject *out)
+{
+	out->fd = (int)(uint32_t)VALUE(t, i);
+	return sv_take_socket(t, out->fd, &out->sock);
+}
+
 READ(WATCHER, sv_take_watcher(t, (int)(uint32_t)VALUE(t, i), (uint32_t)VALUE(t, 2), &out->watcher))
 
 static take_fn *const takers[] = {
@@ -180,7 +186,7 @@ static take_fn *const takers[] = {
 	[SV_ROLE_TIMES_TIMESPEC] = take_TIMESPEC, [SV_ROLE_PATH_OR_EMPTY] = take_PATH_OR_EMPTY,
 	[SV_ROLE_ATTR] = take_ATTR, [SV_ROLE_ATTR_SET] = take_ATTR_SET,
 	[SV_ROLE_ATTR_ARGS] = take_ATTR_ARGS, [SV_ROLE_WATCHER] = take_WATCHER,
-	[SV_ROLE_QUEUE] = take_QUEUE,
+	[SV_ROLE_QUEUE] = take_QUEUE, [SV_ROLE_SOCKET] = take_SOCKET,
 	[SV_ROLE_LISTING] = take_LISTING, [SV_ROLE_ATTR_GET] = take_ATTR_GET,
 	[SV_ROLE_BUF] = take_BUF, [SV_ROLE_BUFSIZE] = take_BUFSIZE,
 };
@@ -201,13 +207,14 @@ static bool is_name(uint8_t role)
 void sv_subject_init(struct sv_subject *s)
 {
 	sv_attr_init(&s->attr);
-	s->watcher = -1;
+	s->watcher = s->sock = -1;
 }
 
 void sv_subject_release(struct sv_subject *s)
 {
 	sv_attr_free(&s->attr);
 	sv_close_fd(&s->watcher);
+	sv_close_fd(&s->sock);
 }
 
 /* The kernel copies structures, values and times before it looks at names, so

@@ -48,6 +48,7 @@ struct sv_subject {
 	struct mq_attr queue;
 	bool queue_null;
 	int watcher;		/* a duplicate, owned; < 0: none, or the errno that kept it from us */
+	int sock;		/* a duplicate of the caller's socket, as watcher */
 	uint64_t buf;		/* where the result goes */
 	uint64_t bufsize;
 };

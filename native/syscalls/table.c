@@ -19,14 +19,16 @@
 
 enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
 
-/* ROLES(...) takes one to five roles; the rest is SV_ROLE_NONE. */
+/* ROLES(...) takes one to six roles; the rest is SV_ROLE_NONE. */
 #define R1(a) { SV_ROLE_##a }
 #define R2(a, b) { SV_ROLE_##a, SV_ROLE_##b }
 #define R3(a, b, c) { SV_ROLE_##a, SV_ROLE_##b, SV_ROLE_##c }
 #define R4(a, b, c, d) { SV_ROLE_##a, SV_ROLE_##b, SV_ROLE_##c, SV_ROLE_##d }
 #define R5(a, b, c, d, e) { SV_ROLE_##a, SV_ROLE_##b, SV_ROLE_##c, SV_ROLE_##d, SV_ROLE_##e }
-#define PICK(_1, _2, _3, _4, _5, m, ...) m
-#define ROLES(...) PICK(__VA_ARGS__, R5, R4, R3, R2, R1, 0)(__VA_ARGS__)
+#define R6(a, b, c, d, e, f) \
+	{ SV_ROLE_##a, SV_ROLE_##b, SV_ROLE_##c, SV_ROLE_##d, SV_ROLE_##e, SV_ROLE_##f }
+#define PICK(_1, _2, _3, _4, _5, _6, m, ...) m
+#define ROLES(...) PICK(__VA_ARGS__, R6, R5, R4, R3, R2, R1, 0)(__VA_ARGS__)
 
 #define A(n) { __NR_##n, #n, "", SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
 #define N(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
@@ -37,6 +39,7 @@ enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
 #define T(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_##h, 0, 0, r },
 #define V(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_##h, 0, 0, r },
 #define H(n, h, p, r) { __NR_##n, #n, "", SV_CLASS_LOOK, SV_HOW_##h, 0, p, r },
+#define M(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_NET, SV_HOW_##h, 0, 0, r },
 #define B(n, h, p, r, why) { __NR_##n, #n, why, SV_CLASS_BROKER, SV_HOW_##h, 0, p, r },
 
 static const struct sv_syscall rows[] = {
@@ -78,6 +81,9 @@ static const struct sv_when whens[] = {
 	{ __NR_sendmmsg, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_ABSENT, EOPNOTSUPP },
 	/* TIOCSCTTY with its argument: takes a terminal from another session */
 	IOCTL_TOLD(0x540e),
+	/* IP_OPTIONS and IPV6_RTHDR: the way that packets take, round what was decided */
+	{ __NR_setsockopt, 2, WORD, 4, SV_CLASS_BROKER, 0 },
+	{ __NR_setsockopt, 2, WORD, 57, SV_CLASS_BROKER, 0 },
 	/* options from 64 on: of IP and IPv6 those are the packet filter's */
 	{ __NR_setsockopt, 2, 0xfffffffeULL, 64, SV_CLASS_BROKER, 0 },
 	{ __NR_setsockopt, 2, 0xffffffe0ULL, 96, SV_CLASS_BROKER, 0 },
@@ -92,7 +98,9 @@ static const struct sv_when whens[] = {
 	SELF_ALLOWED(prlimit64), SELF_ALLOWED(sched_setaffinity), SELF_ALLOWED(sched_setscheduler),
 	SELF_ALLOWED(sched_setparam), SELF_ALLOWED(sched_setattr), SELF_ALLOWED(move_pages),
 	SELF_ALLOWED(migrate_pages),
-	NAMESPACES(clone), NAMESPACES(unshare), BIT_TOLD(unshare, 0, 0x80 /* CLONE_NEWTIME */),
+	NAMESPACES(clone), NAMESPACES(unshare),
+	/* a process with its parent's descriptors */
+	{ __NR_clone, 0, CLONE_FILES | CLONE_THREAD, CLONE_FILES, SV_CLASS_VERIFY, 0 }, BIT_TOLD(unshare, 0, 0x80 /* CLONE_NEWTIME */),
 	/* Inodes, volumes and whole file systems are changed by calls that need no write
 	 * access, and each file system has its own, so their groups go as a whole.
 	 * 'f' (FS_IOC_SETFLAGS, ext4): what only reads says so in its top bit, and stays */

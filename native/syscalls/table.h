@@ -29,6 +29,7 @@ enum sv_role {
 	SV_ROLE_QUEUE,		/* struct mq_attr, may be NULL */
 	SV_ROLE_WATCHER,	/* an inotify instance; the mask is the third argument */
 	SV_ROLE_LISTING,	/* an open folder, duplicated: its offset is the caller's */
+	SV_ROLE_SOCKET,		/* a socket, duplicated */
 	SV_ROLE_ATTR_GET,	/* an attribute's name; struct xattr_args and its size follow */
 	SV_ROLE_BUF, SV_ROLE_BUFSIZE	/* where the result goes, and its room */
 };
@@ -41,7 +42,8 @@ enum sv_how {
 	SV_HOW_truncate, SV_HOW_xattr, SV_HOW_watch, SV_HOW_exec,
 	SV_HOW_stat, SV_HOW_statx, SV_HOW_access, SV_HOW_readlink, SV_HOW_statfs, SV_HOW_getxattr,
 	SV_HOW_fileattr, SV_HOW_getdents,
-	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_network, SV_HOW_socket, SV_HOW_socketpair,
+	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_connect, SV_HOW_bind, SV_HOW_listen,
+	SV_HOW_socket, SV_HOW_socketpair, SV_HOW_sendmsg, SV_HOW_sendmmsg,
 	SV_HOW_sendto, SV_HOW_sockname, SV_HOW_ioctl, SV_HOW_setsockopt,
 	SV_HOW_ipc_get, SV_HOW_ipc, SV_HOW_mq_open, SV_HOW_mq_unlink,
 	SV_HOW_signal,

@@ -1,0 +1,319 @@
+/* send.c - sendto, sendmsg and sendmmsg.
+ *
+ * Whatever a message names is read once and sent from our copy, on a duplicate of the
+ * caller's socket. Connected sockets of programs with one thread go on in the kernel:
+ * nobody can put another socket in the descriptor's place while their only thread waits. */
+#include "broker/peer.h"
+#include "broker/slow.h"
+
+#include "base/fd.h"
+#include "decode/message.h"
+#include "effect/respond.h"
+#include "effect/rewrite.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MESSAGES_MAX = 1024, /* UIO_MAXIOV */ REFUSED = -4096 };
+
+/* One message on its way; on a side thread where it has to wait. */
+struct sending {
+	struct sv_message m;
+	struct sv_addr to;
+	struct sv_sock s;
+	int flags;
+	size_t done;		/* bytes of a stream that are sent */
+	int listener;
+	uint64_t id;
+	pid_t tid;
+	uint64_t len_at;	/* sendmmsg: where the length goes, else 0 */
+};
+
+static bool is_stream(const struct sv_sock *s)
+{
+	return s->type == SOCK_STREAM || s->type == SOCK_SEQPACKET;
+}
+
+/* No other thread, and none that shares its descriptors elsewhere. */
+static bool alone(const struct sv_work *w)
+{
+	char name[32];
+	struct stat st;
+
+	if (atomic_load(&w->sh->files_shared))
+		return false;
+	snprintf(name, sizeof(name), "%d/task", (int)w->call.tid);
+	return fstatat(w->paths.proc_fd, name, &st, 0) == 0 && st.st_nlink == 3;
+}
+
+/* Returns bytes sent, or -errno. */
+static ssize_t send_once(struct sending *j, int more)
+{
+	struct iovec iov = { j->m.data + j->done, j->m.n - j->done };
+	struct msghdr h = {
+		.msg_name = j->to.len ? &j->to.a : NULL, .msg_namelen = (socklen_t)j->to.len,
+		.msg_iov = &iov, .msg_iovlen = 1,
+		/* with the first bytes only */
+		.msg_control = j->done ? NULL : j->m.control,
+		.msg_controllen = j->done ? 0 : j->m.control_n,
+	};
+	ssize_t n = sendmsg(j->s.fd, &h, j->flags | MSG_NOSIGNAL | more);
+
+	return n < 0 ? -errno : n;
+}
+
+/* All of a stream's bytes where it may wait for that, else what goes at once. */
+static ssize_t send_all(struct sending *j, int more)
+{
+	ssize_t n = send_once(j, more);
+
+	while (n > 0 && is_stream(&j->s) && !more && j->done + (size_t)n < j->m.n) {
+		j->done += (size_t)n;
+		n = send_once(j, more);
+	}
+	if (n > 0)
+		j->done += (size_t)n;
+	return j->done ? (ssize_t)j->done : n;
+}
+
+static void free_sending(struct sending *j)
+{
+	sv_message_release(&j->m);
+	free(j);
+}
+
+/* Natively the signal comes with the error, unless the caller said no. */
+static void pass_sigpipe(const struct sending *j, ssize_t n)
+{
+	if (n == -EPIPE && j->s.type == SOCK_STREAM && !(j->flags & MSG_NOSIGNAL))
+		syscall(SYS_tkill, j->tid, SIGPIPE);
+}
+
+static bool tell_length(const struct sending *j, ssize_t n)
+{
+	const uint32_t len = (uint32_t)n;
+
+	return !j->len_at || sv_poke(j->tid, j->len_at, &len, sizeof(len)) == 0;
+}
+
+static void run(void *arg)
+{
+	struct sending *j = arg;
+	ssize_t n = send_all(j, 0);
+
+	if (n == -EINTR)
+		n = -SV_RESTART;
+	close(j->s.fd);
+	if (sv_side_claim()) {
+		pass_sigpipe(j, n);
+		if (n >= 0 && !tell_length(j, n))
+			n = -EFAULT;
+		if (n < 0)
+			sv_answer_errno(j->listener, j->id, (int)-n);
+		else
+			sv_answer_value(j->listener, j->id, j->len_at ? 1 : n);
+	}
+	free_sending(j);
+}
+
+static void send_slowly(struct sv_work *w, struct sending *j)
+{
+	j->s.fd = take_fd(&w->in.sock);
+	sv_tell(w, SV_EFFECT_BROKER, 0, (struct sv_str){ NULL, 0 });
+	if (sv_side_run(w->sh->side, &w->call, run, j) == 0)
+		return;
+	close(j->s.fd);
+	free_sending(j);
+	sv_answer_errno(w->sh->listener, w->call.id, EAGAIN);
+}
+
+static struct sending *begin(struct sv_work *w, const struct sv_sock *s)
+{
+	struct sending *j = calloc(1, sizeof(*j));
+
+	if (!j) {
+		sv_fail_call(w, ENOMEM);
+		return NULL;
+	}
+	sv_message_init(&j->m);
+	j->s = *s;
+	j->flags = (int)w->in.flags;
+	j->listener = w->sh->listener;
+	j->id = w->call.id;
+	j->tid = w->call.tid;
+	return j;
+}
+
+/* Whether the message, which was read with rc, may be sent: 0, -errno as the kernel would
+ * say, or REFUSED. The address of a datagram is judged; streams have no use for one. */
+static int weigh(struct sv_work *w, struct sending *j, int rc)
+{
+	if (rc == 0 && (j->flags & MSG_ZEROCOPY))
+		rc = -ENOBUFS;	/* as where pages cannot be pinned: callers copy then */
+	if (rc == 0 && j->m.name && !is_stream(&j->s))
+		rc = sv_read_addr(w, j->m.name, j->m.name_len, &j->to);
+	if (rc < 0)
+		return rc;
+	if (j->m.refused)
+		return REFUSED;
+	return !j->to.len || sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : REFUSED;
+}
+
+/* The answer to what weigh() did not let pass. */
+static void turn_down(struct sv_work *w, const struct sending *j, int rc)
+{
+	if (rc == REFUSED && j->m.refused)
+		sv_refuse_why(w, EPERM, j->m.refused);
+	else if (rc == REFUSED)
+		sv_refuse(w);
+	else if (rc == -EPERM || rc == -EACCES || rc == -ESRCH)
+		sv_refuse_why(w, EACCES, "the caller's memory or descriptors cannot be read");
+	else
+		sv_fail_call(w, -rc);
+}
+
+static bool may_wait(const struct sending *j)
+{
+	return !(j->flags & MSG_DONTWAIT) && sv_may_wait(&j->s);
+}
+
+/* After n bytes went at once, or none for that reason: the rest slowly where it has to
+ * wait, or the answer. Frees j. */
+static void finish_first(struct sv_work *w, struct sending *j, ssize_t n)
+{
+	if (may_wait(j) && (n == -EAGAIN || (n > 0 && is_stream(&j->s) && j->done < j->m.n)))
+		return send_slowly(w, j);
+	pass_sigpipe(j, n);
+	if (n >= 0 && !tell_length(j, n))
+		n = -EFAULT;
+	sv_close_fd(&w->in.sock);
+	if (n < 0)
+		sv_fail_call(w, (int)-n);
+	else
+		sv_give_value(w, j->len_at ? 1 : n);
+	free_sending(j);
+}
+
+static void finish(struct sv_work *w, struct sending *j)
+{
+	if (sv_still_valid(&w->t) < 0)
+		return free_sending(j);
+	finish_first(w, j, send_all(j, MSG_DONTWAIT));
+}
+
+void sv_do_sendto(struct sv_work *w)
+{
+	struct sending *j;
+	struct sv_sock s;
+	int rc;
+
+	if (!sv_take_sock(w, &s) || !(j = begin(w, &s)))
+		return;
+	j->m.name = w->in.addr;
+	j->m.name_len = w->in.addrlen;
+	rc = sv_read_buffer(&w->t, w->call.args[1], w->call.args[2], is_stream(&s), &j->m);
+	rc = weigh(w, j, rc);
+	if (rc == 0 && !w->sh->observe)
+		return finish(w, j);
+	if (rc == 0)
+		sv_let_go(w);
+	else
+		turn_down(w, j, rc);
+	free_sending(j);
+}
+
+/* May the kernel go on with it? Then it was answered. */
+static bool goes_on(struct sv_work *w, const struct sv_sock *s)
+{
+	if (!w->sh->observe && !(is_stream(s) && alone(w)))
+		return false;
+	sv_let_go(w);
+	return true;
+}
+
+static int read_at(struct sv_work *w, struct sending *j, uint64_t at)
+{
+	struct msghdr h;
+	int rc = sv_read_msghdr(&w->t, at, &h);
+
+	if (rc == 0)
+		rc = sv_read_message(&w->t, &h, is_stream(&j->s), &j->m);
+	return weigh(w, j, rc);
+}
+
+void sv_do_sendmsg(struct sv_work *w)
+{
+	struct sending *j;
+	struct sv_sock s;
+	int rc;
+
+	if (!sv_take_sock(w, &s) || goes_on(w, &s) || !(j = begin(w, &s)))
+		return;
+	rc = read_at(w, j, w->in.addr);
+	if (rc == 0)
+		return finish(w, j);
+	turn_down(w, j, rc);
+	free_sending(j);
+}
+
+/* The messages behind the first, as many as go at once; what stops one of them comes
+ * again when the caller begins with it. Returns how many. */
+static unsigned int send_more(struct sv_work *w, struct sending *j, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 1; i < count; i++) {
+		const uint64_t at = w->in.addr + i * sizeof(struct mmsghdr);
+		ssize_t n;
+
+		sv_message_release(&j->m);
+		j->done = 0;
+		j->to.len = 0;
+		j->len_at = at + offsetof(struct mmsghdr, msg_len);
+		if (read_at(w, j, at) || sv_still_valid(&w->t) < 0)
+			break;
+		n = send_all(j, MSG_DONTWAIT);
+		if (n < 0 || !tell_length(j, n))
+			break;
+	}
+	return i;
+}
+
+void sv_do_sendmmsg(struct sv_work *w)
+{
+	const uint32_t wanted = (uint32_t)w->call.args[2];
+	struct sending *j;
+	struct sv_sock s;
+	ssize_t n;
+	int rc;
+
+	if (!sv_take_sock(w, &s) || goes_on(w, &s))
+		return;
+	if (!wanted)
+		return sv_give_value(w, 0);
+	if (!(j = begin(w, &s)))
+		return;
+	j->len_at = w->in.addr + offsetof(struct mmsghdr, msg_len);
+	rc = read_at(w, j, w->in.addr);
+	if (rc < 0) {
+		turn_down(w, j, rc);
+		return free_sending(j);
+	}
+	if (sv_still_valid(&w->t) < 0)
+		return free_sending(j);
+	n = send_all(j, MSG_DONTWAIT);
+	if (n < 0 || is_stream(&s) || !tell_length(j, n))
+		return finish_first(w, j, n);
+	rc = (int)send_more(w, j, wanted < MESSAGES_MAX ? wanted : MESSAGES_MAX);
+	free_sending(j);
+	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+	sv_close_fd(&w->in.sock);
+	sv_give_value(w, rc);
+}

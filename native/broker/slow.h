@@ -1,0 +1,13 @@
+/* slow.h - connecting where that may take its time. */
+#ifndef SV_BROKER_SLOW_H
+#define SV_BROKER_SLOW_H
+
+#include "broker/peer.h"
+
+/* Connects the caller's socket, whose duplicate it takes, on a side thread, which answers.
+ * keep: a descriptor that the address goes through, which it takes, too; or NULL. */
+void sv_connect_slowly(struct sv_work *w, const struct sv_addr *to, int *keep);
+/* Whether calls on it may wait. */
+bool sv_may_wait(const struct sv_sock *s);
+
+#endif
