@@ -70,7 +70,7 @@ class Hints:
         """The same for an address or a local socket; no flag allows one, a rule does."""
         from supervisor.policy.addresses import target_for
 
-        ops = op_names(event.ops)
+        ops = op_names(event.ops & NETWORK).partition("+")[0]
         ask = f"`{ask} --{ops} {shell_word(event.path)}`"
         if event.rule >= 0:
             return f"{ask} tells what decides this"
