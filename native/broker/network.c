@@ -17,6 +17,10 @@
 #define IPPROTO_MPTCP 262
 #endif
 
+static const char no_rule[] = "a socket of a kind whose addresses no rule can speak of";
+static const char no_rules[] = "no network rule allows anything, and what this socket sends would "
+			       "not be decided";
+
 static bool is_inet(int domain)
 {
 	return domain == AF_INET || domain == AF_INET6;
@@ -26,14 +30,16 @@ static bool is_inet(int domain)
  * calls. Datagrams only where sending is decided, too. */
 static bool makes(const struct sv_work *w, int family, int type, uint32_t protocol)
 {
+	const bool sending = w->sh->policy->flags & SV_POLICY_NET;
+
 	if (family == AF_UNIX)
 		return type == SOCK_STREAM || type == SOCK_SEQPACKET;
 	if (!is_inet(family))
 		return false;
 	if (type == SOCK_STREAM)
 		return protocol == 0 || protocol == IPPROTO_TCP ||
-		       (protocol == IPPROTO_MPTCP && w->sh->nets);
-	return type == SOCK_DGRAM && w->sh->nets &&
+		       (protocol == IPPROTO_MPTCP && sending);
+	return type == SOCK_DGRAM && sending &&
 	       (protocol == 0 || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
 		protocol == (family == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6));
 }
@@ -44,14 +50,17 @@ static void refuse_socket(struct sv_work *w, const char *what, int err)
 
 	name->len = snprintf(name->text, sizeof(name->text), "%s of family %d, type %d", what,
 			     w->in.which, (int)w->in.flags & 0xf);
-	sv_refuse_why(w, err, "sockets of this kind take addresses that no rule can speak of");
+	if (!w->sh->observe)
+		return sv_refuse_why(w, err, w->sh->policy->flags & SV_POLICY_NET ? no_rule : no_rules);
+	w->match = (struct sv_match){ .action = SV_DENY, .rule = -1, .err = err };
+	sv_let_go(w);
 }
 
 void sv_do_socket(struct sv_work *w)
 {
 	const int type = (int)w->in.flags & 0xf;
 
-	if (w->sh->observe || makes(w, w->in.which, type, (uint32_t)w->call.args[2]))
+	if (makes(w, w->in.which, type, (uint32_t)w->call.args[2]))
 		return sv_let_go(w);
 	refuse_socket(w, "socket", EACCES);
 }
@@ -62,8 +71,7 @@ void sv_do_socketpair(struct sv_work *w)
 {
 	const int type = (int)w->in.flags & 0xf;
 
-	if (w->sh->observe ||
-	    (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET)))
+	if (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET))
 		return sv_let_go(w);
 	refuse_socket(w, "socket pair", EACCES);
 }

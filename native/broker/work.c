@@ -83,7 +83,7 @@ static void put(struct sv_work *w, enum sv_event_kind kind, enum sv_effect effec
 static bool recorded(const struct sv_work *w)
 {
 	const uint32_t changes = SV_OP_WRITE | SV_OP_CREATE | SV_OP_DELETE | SV_OP_RENAME |
-				 SV_OP_METADATA | SV_OP_EXEC;
+				 SV_OP_METADATA | SV_OP_EXEC | SV_OP_CONNECT | SV_OP_BIND;
 
 	if (w->match.action != SV_ALLOW || w->sh->record == SV_RECORD_ALL)
 		return true;

@@ -42,7 +42,6 @@ struct sv_shared {
 	struct sv_bound *bound;	/* local sockets that the tree bound */
 	int listener;
 	bool observe;
-	bool nets;		/* a network rule allows something: sending is decided, too */
 	bool steers;		/* some rule steers files: a missing name may be elsewhere */
 	enum sv_record record;
 	pid_t self;

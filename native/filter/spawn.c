@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "filter/install.h"
 #include "filter/landlock.h"
+#include "filter/messenger.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -135,13 +136,19 @@ static void confine(const struct sv_spawn *s, int sock, pid_t parent)
 
 static void hand_over(const struct sv_spawn *s, int sock)
 {
+	static struct sv_messenger m;
 	bool killable;
-	int fd = sv_filter_install(s->filter, s->filter_len, &killable);
+	int fd, rc = sv_messenger_start(&m, sock);
 	char go;
 
-	if (fd < 0)
+	if (rc < 0)
+		child_fail(sock, STEP_SEND, -rc);
+	fd = sv_filter_install(s->filter, s->filter_len, &killable);
+	if (fd < 0) {
+		sv_messenger_send(&m, -1, false);
 		child_fail(sock, STEP_FILTER, -fd);
-	if (sv_send_fd(sock, fd, killable) < 0)
+	}
+	if (sv_messenger_send(&m, fd, killable) < 0)
 		child_fail(sock, STEP_SEND, EPIPE);
 	close(fd);
 	if (read(sock, &go, 1) != 1)
