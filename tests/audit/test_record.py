@@ -106,7 +106,7 @@ def test_exec_and_fault_as_records() -> None:
 
 def test_network_as_record() -> None:
     """A call about the network names its operation, and the other end as its path."""
-    for ops, name in ((0x200, "connect"), (0x400, "bind")):
+    for ops, name in ((0x200, "connect"), (0x400, "bind"), (0x800, "send")):
         found = _fields(_event(CALL, ops, path=b"[::1]:80"))
         assert found["type"] == "network"
         assert found["action"] == {"call": "openat", "ops": name, "path": "[::1]:80"}

@@ -96,6 +96,15 @@ def test_network_denial_names_the_rule_to_add(path: bytes, ops: int, asked: str,
     assert memory.text.endswith(f"explain --{asked}` tells what decides this\n")
 
 
+def test_sending_is_allowed_as_connecting() -> None:
+    """What was sent is named, and the rule that allows it is about connecting."""
+    denials, memory = _denials()
+    denials.events([denial(b"192.0.2.1:53", ops=0x800)])
+    assert '"192.0.2.1:53" for send = -1' in memory.text
+    assert "explain --connect 192.0.2.1:53`" in memory.text
+    assert '{id: my-connect, allow: connect, to: ["192.0.2.1:53"]}' in memory.text
+
+
 def test_socket_without_a_name_cannot_be_asked_about() -> None:
     """A network denial without an address has no hint."""
     denials, memory = _denials()

@@ -55,8 +55,8 @@ def test_explain(policy: str, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("flag", "text", "code", "told"),
     [
-        ("--connect", "0.0.0.0:80", 0, "127.0.0.1:80"),
-        ("--connect", "[::]:80", 0, "[::1]:80"),
+        ("--connect", "0.0.0.0:80", 0, "0.0.0.0:80"),
+        ("--connect", "[::ffff:127.0.0.1]:80", 0, "127.0.0.1:80"),
         ("--bind", "0.0.0.0:80", 1, "0.0.0.0:80"),
         ("--connect", "unix:@me-1", 0, "unix:@me-1"),
         ("--bind", "unix:@you", 1, "unix:@you"),
@@ -66,7 +66,7 @@ def test_explain(policy: str, capfd: pytest.CaptureFixture[str]) -> None:
 def test_what_is_asked(
     policy: str, capfd: pytest.CaptureFixture[str], flag: str, text: str, code: int, told: str
 ) -> None:
-    """Addresses as rules write them; what connects nowhere is asked as what it reaches."""
+    """Addresses as events tell them."""
     assert main(["policy", "explain", "-p", policy, flag, text, "--json"]) == code
     assert json.loads(capfd.readouterr().out)["path"] == told
 
@@ -80,6 +80,29 @@ def test_paths_are_true_ones(policy: str, capfd: pytest.CaptureFixture[str]) -> 
     ):
         assert main(["policy", "explain", "-p", policy, "--connect", text, "--json"]) == code
         assert json.loads(capfd.readouterr().out)["path"] == told
+
+
+def test_sockets_at_paths(policy: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Binding one makes a file; connecting to one that is not allowed finds nobody."""
+    line = ["policy", "explain", "-p", policy, "--json"]
+    assert main([*line, "--bind", "unix:s"]) == 1
+    told = json.loads(capfd.readouterr().out)
+    assert (told["op"], told["path"]) == ("bind", f"unix:{os.path.realpath('s')}")
+    assert told["change"].startswith("add under files: - {id: my-create, allow: create,")
+    assert "files and create" in told["note"]
+    assert main([*line, "--connect", "unix:/elsewhere"]) == 1
+    told = json.loads(capfd.readouterr().out)
+    assert (told["errno"], told["rule"]) == (111, None)
+    assert "files and write" in told["note"]
+    with open(policy, "a", encoding="utf-8") as file:
+        file.write('files: [{id: all, allow: all, paths: ["/**"]}]\n')
+    assert main([*line, "--bind", "unix:s"]) == 0
+    Path(policy).write_text(
+        Path(policy).read_text().replace('allow: all, to: ["unix', 'deny: all, to: ["unix')
+    )
+    capfd.readouterr()
+    assert main([*line, "--bind", "unix:s"]) == 1
+    assert json.loads(capfd.readouterr().out)["rule"]["id"] == "here"
 
 
 @pytest.mark.parametrize(

@@ -192,20 +192,44 @@ def test_more_than_one_endpoint(text: str) -> None:
         addresses.endpoint(text)
 
 
-def test_unspecified_reaches_this_machine() -> None:
-    """Connecting to 0.0.0.0 or [::] is asked as what it reaches, other places as they are."""
-    for asked, reached in (
-        ("0.0.0.0:80", "127.0.0.1:80"),
-        ("[::]:80", "[::1]:80"),
-        ("0.0.0.1:80", "0.0.0.1:80"),
-    ):
-        assert addresses.connected(addresses.endpoint(asked)) == addresses.endpoint(reached)
+@pytest.mark.parametrize(
+    ("asked", "connected", "bound"),
+    [
+        ("0.0.0.0:80", ["127.0.0.1:80"], ["0.0.0.0:80"]),
+        ("[::]:80", ["127.0.0.1:80", "[::1]:80"], ["0.0.0.0:80", "[::]:80"]),
+        ("0.0.0.1:80", ["0.0.0.1:80"], ["0.0.0.1:80"]),
+        ("[::ffff:1.2.3.4]:80", ["1.2.3.4:80"], ["1.2.3.4:80"]),
+        ("[::ffff:0:0]:0", ["127.0.0.1:0"], ["0.0.0.0:0"]),
+    ],
+)
+def test_what_is_reached(asked: str, connected: list[str], bound: list[str]) -> None:
+    """Connecting nowhere reaches this machine; [::] takes both families."""
+    for op, wanted in (("connect", connected), ("bind", bound)):
+        places = addresses.reached(addresses.endpoint(asked), op)
+        assert [place.shown().decode() for place in places] == wanted
     name = Endpoint(NET_ABSTRACT, b"\0", 0)
-    assert addresses.connected(name) == name
+    assert addresses.reached(name, "connect") == (name,)
 
 
 @pytest.mark.parametrize(
-    ("told", "target"),
+    ("text", "inner"),
+    [
+        ("[64:ff9b::a9fe:a9fe]:80", "169.254.169.254:80"),
+        ("[2002:a9fe:a9fe::1]:80", "169.254.169.254:80"),
+        ("[::169.254.169.254]:80", "169.254.169.254:80"),
+        ("[::1]:80", None),
+        ("[2001:db8::1]:80", None),
+        ("1.2.3.4:80", None),
+    ],
+)
+def test_what_is_carried(text: str, inner: str | None) -> None:
+    """The IPv4 address that a gateway makes of an IPv6 one."""
+    found = addresses.carried(addresses.endpoint(text))
+    assert (found and found.shown().decode()) == inner
+
+
+@pytest.mark.parametrize(
+    ("told", "targets"),
     [
         (b"127.0.0.1:80", "127.0.0.1:80"),
         (b"127.0.0.1:0", "127.0.0.1"),
@@ -217,9 +241,25 @@ def test_unspecified_reaches_this_machine() -> None:
         ("unix:@\u00fc".encode(), "unix:@\u00fc"),
     ],
 )
-def test_targets_for_events(told: bytes, target: str) -> None:
+def test_targets_for_events(told: bytes, targets: str) -> None:
     """What an event tells becomes a target that speaks of it."""
-    assert json.loads(addresses.target_for(told)) == target
+    assert json.loads(addresses.targets_for(told, "connect")) == targets
+
+
+@pytest.mark.parametrize(
+    ("told", "op", "targets"),
+    [
+        (b"0.0.0.0:80", "connect", ["127.0.0.1:80"]),
+        (b"0.0.0.0:0", "bind", ["0.0.0.0"]),  # noqa: S104 - text
+        (b"[::]:80", "connect", ["127.0.0.1:80", "[::1]:80"]),
+        (b"[::]:80", "bind", ["0.0.0.0:80", "[::]:80"]),
+        (b"[::ffff:1.2.3.4]:80", "connect", ["1.2.3.4:80"]),
+        (b"family 16", "bind", ["family 16"]),
+    ],
+)
+def test_targets_for_what_is_reached(told: bytes, op: str, targets: list[str]) -> None:
+    """A rule to add speaks of all that the call reaches, and can be loaded."""
+    assert json.loads(f"[{addresses.targets_for(told, op)}]") == targets
 
 
 @given(st.binary(max_size=30).filter(lambda raw: b"/" not in raw and raw not in (b".", b"..")))
@@ -227,7 +267,7 @@ def test_targets_speak_of_what_was_told(raw: bytes) -> None:
     """Whatever bytes a name has, the target can be written in a policy and matches them."""
     for kind, start in ((NET_ABSTRACT, "unix:@"), (NET_PATH, "unix:/")):
         told = Endpoint(kind, raw if kind == NET_ABSTRACT else b"/" + raw, 0).shown()
-        quoted = addresses.target_for(told)
+        quoted = addresses.targets_for(told, "connect")
         assert quoted.isprintable()
         text = json.loads(quoted)
         assert text.startswith(start)

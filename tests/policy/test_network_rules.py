@@ -395,6 +395,28 @@ def test_explain(load: Load) -> None:
     assert (observed.decision, observed.mechanism) == ("deny", "recorded only")
 
 
+@pytest.mark.parametrize(
+    ("op", "where", "decision", "winner", "note"),
+    [
+        ("connect", "[::]:80", "allow", "lo", "[::]:80 stands for 127.0.0.1:80 and [::1]:80"),
+        ("connect", "[::]:5432", "deny", "db", "[::]:5432 stands for 127.0.0.1:5432 and"),
+        ("bind", "[::]:8080", "deny", "", "[::]:8080 stands for 0.0.0.0:8080 and [::]:8080"),
+        ("bind", "0.0.0.0:8080", "allow", "serve", ""),
+        ("connect", "[64:ff9b::7f00:1]:80", "allow", "web", ""),
+        ("connect", "[2002:a00:1::]:80", "deny", "ten", "[2002:a00:1::]:80 carries 10.0.0.1:80"),
+    ],
+)
+def test_explain_asks_about_all_that_is_reached(
+    load: Load, op: str, where: str, decision: str, winner: str, note: str
+) -> None:
+    """As in a run: what the unspecified address stands for, and what IPv6 carries."""
+    policy = load(GOOD + "  - {id: ten, deny: connect, to: [10.0.0.0/8]}\n")
+    found = explained(policy, op, where)
+    assert (found.decision, found.winner.id if found.winner else "") == (decision, winner)
+    assert found.note.startswith(note)
+    assert bool(found.note) == bool(note)
+
+
 def test_explain_in_blocks(load: Load) -> None:
     """The change is one of the block."""
     found = explained(load(BLOCKS), "bind", "127.0.0.1:80", 1)

@@ -33,7 +33,7 @@ def test_numbers_are_those_of_the_header() -> None:
     """The names that Python shows belong to the numbers that C sends."""
     assert {f"SV_OP_{name.upper()}": bit for name, bit in events.OPS.items()} == _enum("sv_op")
     assert {f"SV_OP_{n.upper()}": bit for n, bit in events.NET_OPS.items()} == _enum("sv_net_op")
-    assert events.NET_OPS == schema.NET_BITS
+    assert schema.NET_BITS.items() < events.NET_OPS.items()
     nets = {"SV_NET_ADDRESS": schema.NET_ADDRESS, "SV_NET_PATH": schema.NET_PATH}
     assert nets | {"SV_NET_ABSTRACT": schema.NET_ABSTRACT} == _enum("sv_net_kind")
     assert schema.NET_ABSTRACT == blob.NET_ABSTRACT
