@@ -2,6 +2,7 @@
 #include "broker/bound.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -157,4 +158,17 @@ bool sv_bound_as(struct sv_bound *b, const struct sockaddr_un *name, struct sock
 	}
 	pthread_mutex_unlock(&b->lock);
 	return e != NULL;
+}
+
+int sv_bound_pin(struct sv_bound *b, const struct sockaddr_un *name)
+{
+	struct entry *e;
+	int fd = -ENOENT;
+
+	pthread_mutex_lock(&b->lock);
+	e = find_name(b, name);
+	if (e)
+		fd = fcntl(e->pin, F_DUPFD_CLOEXEC, 3);
+	pthread_mutex_unlock(&b->lock);
+	return fd;
 }

@@ -19,6 +19,9 @@ int sv_bound_add(struct sv_bound *b, int pin, const struct sockaddr_un *name,
 /* Was this file bound inside? Its inode is held, so no other file has its number. */
 bool sv_bound_has(struct sv_bound *b, const struct stat *st);
 bool sv_bound_any(struct sv_bound *b);
+/* A descriptor of our own (O_PATH) of the socket that we bound by this name, which programs
+ * are told where it sends; -ENOENT. */
+int sv_bound_pin(struct sv_bound *b, const struct sockaddr_un *name);
 /* Puts what the program calls the socket in place of the name that we bound it by.
  * False: the name is none of ours. */
 bool sv_bound_as(struct sv_bound *b, const struct sockaddr_un *name, struct sockaddr_un *as,

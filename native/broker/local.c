@@ -23,15 +23,8 @@
 /* The errno of a file that nobody listens on: what an earlier run left is then replaced. */
 static const char outside[] = "a local socket of a program outside the tree: no network rule "
 			      "allows it";
-static const char datagrams[] = "local datagram sockets cannot take addresses in this version";
 static const char identity[] = "the other side would see the supervisor's user, as the caller "
 			       "changed its own";
-
-/* Kinds that have connections. */
-static bool is_stream(const struct sv_sock *s)
-{
-	return s->domain == AF_UNIX && (s->type == SOCK_STREAM || s->type == SOCK_SEQPACKET);
-}
 
 /* The path of the address, as a name to be looked up. False: it has none. */
 static bool take_path(struct sv_work *w, const struct sockaddr_un *addr, int len)
@@ -107,38 +100,41 @@ static void bind_path(struct sv_work *w, const struct sv_addr *addr)
 	}
 }
 
-/* What the network rules say. The record names it as rules would. */
+/* What the network rules say. */
 static bool ask_rules(struct sv_work *w, uint32_t op, enum sv_net_kind kind, struct sv_str name)
 {
 	const struct sv_peer peer = { .kind = kind, .name = name };
 
 	w->ops |= op;
-	sv_match_peer(w->sh->policy, sv_blocks_in(w), op, &peer, &w->match);
+	sv_match_peer(w->sh->policy, sv_blocks_in(w), op == SV_OP_BIND ? op : SV_OP_CONNECT, &peer,
+		      &w->match);
 	return w->match.action == SV_ALLOW;
 }
 
-/* An abstract name, or none: what has no file is made by the kernel alone. */
-static bool ask_abstract(struct sv_work *w, uint32_t op, const struct sv_addr *addr)
+/* An abstract name; without one the kernel says what that means. */
+static int judge_abstract(struct sv_work *w, uint32_t op, const struct sv_addr *addr)
 {
 	const struct sockaddr_un *un = (const void *)&addr->a;
 	const int n = addr->len - (int)offsetof(struct sockaddr_un, sun_path) - 1;
 
 	if (un->sun_family != AF_UNIX || n < 0)
-		return true;
-	if (ask_rules(w, op, SV_NET_ABSTRACT,
-		      (struct sv_str){ (const uint8_t *)un->sun_path + 1, (size_t)n }))
-		return true;
-	sv_refuse(w);
-	return false;
+		return 0;
+	return ask_rules(w, op, SV_NET_ABSTRACT,
+			 (struct sv_str){ (const uint8_t *)un->sun_path + 1, (size_t)n }) ?
+		       0 : SV_REFUSED;
 }
 
 void sv_local_bind(struct sv_work *w, const struct sv_sock *s, const struct sv_addr *addr)
 {
-	if (!is_stream(s))
-		return sv_refuse_why(w, EACCES, datagrams);
+	const struct sv_no none = { 0, NULL };
+	int rc;
+
 	if (take_path(w, (const struct sockaddr_un *)&addr->a, addr->len))
 		return bind_path(w, addr);
-	if (ask_abstract(w, SV_OP_BIND, addr) && sv_still_valid(&w->t) == 0)
+	rc = judge_abstract(w, SV_OP_BIND, addr);
+	if (rc < 0)
+		return sv_turn_down(w, rc, &none);
+	if (sv_still_valid(&w->t) == 0)
 		sv_give_result(w, bind(s->fd, (const void *)&addr->a, (socklen_t)addr->len) < 0 ?
 						  -errno : 0);
 }
@@ -171,7 +167,8 @@ static bool is_nscd(const struct sv_work *w)
 	return w->match.rule < 0 && !strcmp(w->in.name[0].text, "/var/run/nscd/socket");
 }
 
-static void name_by_path(struct sv_work *w, struct sv_place *p)
+/* The record names it as rules would. */
+static int refuse_by_path(struct sv_work *w, struct sv_place *p)
 {
 	struct sv_pathname *name = &w->in.name[0];
 	char text[SV_PATH_MAX + 8];
@@ -179,84 +176,91 @@ static void name_by_path(struct sv_work *w, struct sv_place *p)
 	snprintf(text, sizeof(text), "unix:%.*s", p->len, p->path);
 	name->len = snprintf(name->text, sizeof(name->text), "%.*s", (int)sizeof(name->text) - 1, text);
 	p->len = 0;
+	return SV_REFUSED;
+}
+
+static struct sv_str path_of(const struct sv_place *p)
+{
+	return (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
 }
 
 /* A program outside the tree listens, or nobody. */
-static bool may_reach_outside(struct sv_work *w, struct sv_place *p)
+static int judge_outside(struct sv_work *w, uint32_t op, struct sv_place *p, struct sv_no *no)
 {
-	const bool good = ask_rules(w, SV_OP_CONNECT, SV_NET_PATH,
-				    (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len });
-
-	if (!good && is_nscd(w)) {
+	if (ask_rules(w, op, SV_NET_PATH, path_of(p)))
+		return 0;
+	if (is_nscd(w)) {
 		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
-		sv_fail_call(w, ENOENT);
-		return false;
+		return -ENOENT;
 	}
-	name_by_path(w, p);
-	if (!good && w->match.rule < 0)
-		sv_refuse_why(w, ECONNREFUSED, outside);
-	else if (!good)
-		sv_refuse(w);
-	return good;
+	if (w->match.rule < 0)
+		*no = (struct sv_no){ ECONNREFUSED, outside };
+	return refuse_by_path(w, p);
 }
 
 /* Inside the tree it is decided like a file; a network rule may deny it, too. */
-static bool may_reach(struct sv_work *w, struct sv_place *p)
+static int judge_path(struct sv_work *w, uint32_t op, struct sv_place *p, struct sv_no *no)
 {
 	if (!sv_bound_has(w->sh->bound, &p->st))
-		return may_reach_outside(w, p);
-	if (!ask_rules(w, SV_OP_CONNECT, SV_NET_PATH,
-		       (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len }) &&
-	    w->match.rule >= 0 && w->sh->policy->rules[w->match.rule].kind == SV_RULE_NETWORK) {
-		name_by_path(w, p);
-		sv_refuse(w);
-		return false;
-	}
+		return judge_outside(w, op, p, no);
+	if (!ask_rules(w, op, SV_NET_PATH, path_of(p)) && w->match.rule >= 0 &&
+	    w->sh->policy->rules[w->match.rule].kind == SV_RULE_NETWORK)
+		return refuse_by_path(w, p);
 	w->ops = 0;
-	if (sv_decide_call(w, SV_OP_WRITE, p))
-		return true;
-	sv_refuse(w);
-	return false;
+	return sv_decide_call(w, SV_OP_WRITE, p) ? 0 : SV_REFUSED;
 }
 
-static void connect_path(struct sv_work *w, const struct sv_sock *s)
+/* What a program was told of a socket that we bound is a name of ours. */
+static int find(struct sv_work *w, const struct sockaddr_un *un, struct sv_place *p)
 {
-	struct sv_addr to = { .len = sizeof(struct sockaddr_un) };
-	struct sockaddr_un *un = (void *)&to.a;
-	struct sv_place *p = &w->place[0];
-	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], 0, 0, p);
+	int fd = sv_bound_pin(w->sh->bound, un);
+	int rc = fd >= 0 ? sv_place_adopt(&w->paths, &w->t, fd, false, p) :
+			   sv_pin(&w->paths, &w->t, &w->in.name[0], 0, 0, p);
 
-	if (rc == 0 && !S_ISSOCK(p->st.st_mode))
-		rc = no_socket_errno(p);
-	if (rc < 0)
-		return sv_fail_call(w, -rc);
-	if (w->switched)
-		return sv_refuse_why(w, EACCES, identity);
-	if (!may_reach(w, p) || sv_still_valid(&w->t) < 0)
-		return;
-	un->sun_family = AF_UNIX;
-	snprintf(un->sun_path, sizeof(un->sun_path), "/proc/self/fd/%d", p->fd);
-	if (sv_may_wait(s))
-		return sv_connect_slowly(w, &to, &p->fd);
-	rc = connect(s->fd, (const void *)un, sizeof(*un)) < 0 ? -errno : 0;
-	sv_close_fd(&w->in.sock);
-	sv_give_result(w, rc);
+	return rc == 0 && !S_ISSOCK(p->st.st_mode) ? no_socket_errno(p) : rc;
+}
+
+int sv_local_reach(struct sv_work *w, uint32_t op, const struct sv_addr *addr, struct sv_addr *to,
+		   struct sv_no *no)
+{
+	const struct sockaddr_un *un = (const void *)&addr->a;
+	struct sockaddr_un *out = (void *)&to->a;
+	struct sv_place *p = &w->place[0];
+	int rc;
+
+	*to = *addr;
+	if (!take_path(w, un, addr->len)) {
+		rc = judge_abstract(w, op, addr);
+	} else {
+		rc = find(w, un, p);
+		if (rc == 0)
+			rc = judge_path(w, op, p, no);
+		*to = (struct sv_addr){ .len = sizeof(*out) };
+		out->sun_family = AF_UNIX;
+		snprintf(out->sun_path, sizeof(out->sun_path), "/proc/self/fd/%d", p->fd);
+	}
+	if (rc == 0 && w->switched) {
+		*no = (struct sv_no){ EACCES, identity };
+		return SV_REFUSED;
+	}
+	return rc;
 }
 
 void sv_local_connect(struct sv_work *w, const struct sv_sock *s, const struct sv_addr *addr)
 {
-	if (!is_stream(s))
-		return sv_refuse_why(w, EACCES, datagrams);
-	if (take_path(w, (const struct sockaddr_un *)&addr->a, addr->len))
-		return connect_path(w, s);
-	if (!ask_abstract(w, SV_OP_CONNECT, addr) || sv_still_valid(&w->t) < 0)
+	struct sv_no no = { 0, NULL };
+	struct sv_addr to;
+	int rc = sv_local_reach(w, SV_OP_CONNECT, addr, &to, &no);
+
+	if (rc < 0)
+		return sv_turn_down(w, rc, &no);
+	if (sv_still_valid(&w->t) < 0)
 		return;
-	if (w->switched)
-		return sv_refuse_why(w, EACCES, identity);
-	if (sv_may_wait(s))
-		return sv_connect_slowly(w, addr, NULL);
-	sv_give_result(w, connect(s->fd, (const void *)&addr->a, (socklen_t)addr->len) < 0 ? -errno :
-											      0);
+	if (s->type != SOCK_DGRAM && sv_may_wait(s))
+		return sv_connect_slowly(w, &to, w->place[0].fd >= 0 ? &w->place[0].fd : NULL);
+	rc = connect(s->fd, (const void *)&to.a, (socklen_t)to.len) < 0 ? -errno : 0;
+	sv_close_fd(&w->in.sock);
+	sv_give_result(w, rc);
 }
 
 /* As move_addr_to_user(): as much as there is room for, then the whole length. */

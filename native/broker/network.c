@@ -6,6 +6,7 @@
 #include "broker/slow.h"
 
 #include "base/fd.h"
+#include "effect/creds.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -33,7 +34,7 @@ static bool makes(const struct sv_work *w, int family, int type, uint32_t protoc
 	const bool sending = w->sh->policy->flags & SV_POLICY_NET;
 
 	if (family == AF_UNIX)
-		return type == SOCK_STREAM || type == SOCK_SEQPACKET;
+		return type == SOCK_STREAM || type == SOCK_SEQPACKET || (type == SOCK_DGRAM && sending);
 	if (!is_inet(family))
 		return false;
 	if (type == SOCK_STREAM)
@@ -56,10 +57,38 @@ static void refuse_socket(struct sv_work *w, const char *what, int err)
 	sv_let_go(w);
 }
 
+/* The kernel lets a netlink socket change routes only where its maker could, too: made
+ * by us without capabilities it is good for reading, whoever writes to it. */
+static void make_netlink(struct sv_work *w)
+{
+	const int type = (int)w->in.flags;
+	int rc = sv_creds_bare();
+	int fd = rc < 0 ? rc : socket(AF_NETLINK, type | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	rc = fd < 0 ? -errno : 0;
+	if (!w->switched)
+		sv_creds_leave();
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	else if (sv_still_valid(&w->t) < 0)
+		close(fd);
+	else
+		sv_give_fd(w, fd, type & SOCK_CLOEXEC, false);
+}
+
+static bool is_route(const struct sv_work *w, int type)
+{
+	return w->in.which == AF_NETLINK && (type == SOCK_RAW || type == SOCK_DGRAM) &&
+	       (int)w->call.args[2] == NETLINK_ROUTE && !w->sh->observe &&
+	       w->sh->policy->flags & SV_POLICY_NET;
+}
+
 void sv_do_socket(struct sv_work *w)
 {
 	const int type = (int)w->in.flags & 0xf;
 
+	if (is_route(w, type))
+		return make_netlink(w);
 	if (makes(w, w->in.which, type, (uint32_t)w->call.args[2]))
 		return sv_let_go(w);
 	refuse_socket(w, "socket", EACCES);
@@ -71,7 +100,8 @@ void sv_do_socketpair(struct sv_work *w)
 {
 	const int type = (int)w->in.flags & 0xf;
 
-	if (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET))
+	if (w->in.which == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET ||
+				       (type == SOCK_DGRAM && w->sh->policy->flags & SV_POLICY_NET)))
 		return sv_let_go(w);
 	refuse_socket(w, "socket pair", EACCES);
 }
@@ -81,7 +111,7 @@ static int take(struct sv_work *w, struct sv_sock *s)
 {
 	if (!sv_take_sock(w, s))
 		return 0;
-	if (s->domain == AF_UNIX || is_inet(s->domain))
+	if (s->domain == AF_UNIX || s->domain == AF_NETLINK || is_inet(s->domain))
 		return s->domain;
 	sv_refuse_why(w, EACCES, "no rule can speak of the addresses of such a socket");
 	return 0;
@@ -119,7 +149,10 @@ void sv_do_connect(struct sv_work *w)
 		return connect_inet(w, &s, &to);
 	if (w->sh->observe)
 		return sv_let_go(w);
-	sv_local_connect(w, &s, &to);
+	if (s.domain == AF_UNIX)
+		return sv_local_connect(w, &s, &to);
+	if (sv_still_valid(&w->t) == 0)
+		give(w, connect(s.fd, (const void *)&to.a, (socklen_t)to.len));
 }
 
 void sv_do_bind(struct sv_work *w)
@@ -164,7 +197,7 @@ void sv_do_listen(struct sv_work *w)
 		return;
 	if (s.domain == AF_UNIX)
 		return sv_local_listen(w, &s);
-	if (!was_bound(&s) && !sv_judge_any(w, &s))
+	if (is_inet(s.domain) && !was_bound(&s) && !sv_judge_any(w, &s))
 		return sv_refuse(w);
 	if (sv_still_valid(&w->t) == 0)
 		give(w, listen(s.fd, (int)w->call.args[1]));

@@ -39,6 +39,18 @@ bool sv_take_sock(struct sv_work *w, struct sv_sock *out)
 	return true;
 }
 
+void sv_turn_down(struct sv_work *w, int rc, const struct sv_no *no)
+{
+	if (rc == SV_REFUSED && no->why)
+		sv_refuse_why(w, no->err, no->why);
+	else if (rc == SV_REFUSED)
+		sv_refuse(w);
+	else if (rc == -EPERM || rc == -ESRCH)
+		sv_refuse_why(w, EACCES, "the caller's memory or descriptors cannot be read");
+	else
+		sv_fail_call(w, -rc);
+}
+
 int sv_read_addr(struct sv_work *w, uint64_t at, uint32_t len, struct sv_addr *out)
 {
 	struct sv_pathname *name = &w->in.name[0];
@@ -52,12 +64,11 @@ int sv_read_addr(struct sv_work *w, uint64_t at, uint32_t len, struct sv_addr *o
 
 bool sv_take_addr(struct sv_work *w, uint64_t at, uint32_t len, struct sv_addr *out)
 {
+	const struct sv_no none = { 0, NULL };
 	const int rc = sv_read_addr(w, at, len, out);
 
-	if (rc == -EPERM || rc == -EACCES || rc == -ESRCH)
-		sv_refuse_why(w, EACCES, "the caller's memory cannot be read");
-	else if (rc < 0)
-		sv_fail_call(w, -rc);
+	if (rc < 0)
+		sv_turn_down(w, rc, &none);
 	return rc == 0;
 }
 

@@ -20,6 +20,18 @@ struct sv_addr {
 	int len;
 };
 
+/* Why a call is turned down that no rule in w->match speaks about; why NULL = by that rule. */
+struct sv_no {
+	int err;
+	const char *why;
+};
+
+/* What judging returns besides 0 and the kernel's -errno. */
+enum { SV_REFUSED = -4096 };
+
+/* The answer to a call with rc other than 0: as the kernel would say, or as refused. */
+void sv_turn_down(struct sv_work *w, int rc, const struct sv_no *no);
+
 /* The caller's socket. False: refused, as the machine does not let it be duplicated. */
 bool sv_take_sock(struct sv_work *w, struct sv_sock *out);
 /* Copies the address. 0 or -errno, as the kernel would say. */

@@ -3,7 +3,7 @@
  * Whatever a message names is read once and sent from our copy, on a duplicate of the
  * caller's socket. Connected sockets of programs with one thread go on in the kernel:
  * nobody can put another socket in the descriptor's place while their only thread waits. */
-#include "broker/peer.h"
+#include "broker/local.h"
 #include "broker/slow.h"
 
 #include "base/fd.h"
@@ -12,6 +12,7 @@
 #include "effect/rewrite.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,12 +22,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MESSAGES_MAX = 1024, /* UIO_MAXIOV */ REFUSED = -4096 };
+enum { MESSAGES_MAX = 1024 };	/* UIO_MAXIOV */
 
 /* One message on its way; on a side thread where it has to wait. */
 struct sending {
 	struct sv_message m;
+	struct sv_no no;
 	struct sv_addr to;
+	int keep;		/* what the address goes through */
 	struct sv_sock s;
 	int flags;
 	size_t done;		/* bytes of a stream that are sent */
@@ -86,6 +89,7 @@ static ssize_t send_all(struct sending *j, int more)
 static void free_sending(struct sending *j)
 {
 	sv_message_release(&j->m);
+	sv_close_fd(&j->keep);
 	free(j);
 }
 
@@ -144,6 +148,7 @@ static struct sending *begin(struct sv_work *w, const struct sv_sock *s)
 	}
 	sv_message_init(&j->m);
 	j->s = *s;
+	j->keep = -1;
 	j->flags = (int)w->in.flags;
 	j->listener = w->sh->listener;
 	j->id = w->call.id;
@@ -151,8 +156,35 @@ static struct sending *begin(struct sv_work *w, const struct sv_sock *s)
 	return j;
 }
 
+/* Of an address the kernel would conclude that the caller's own rights are meant, and no
+ * more the socket's (NETLINK_SKB_DST); without one it is the kernel that gets it, too. */
+static int to_kernel(struct sending *j)
+{
+	const struct sockaddr_nl *nl = (const void *)&j->to.a;
+
+	if (nl->nl_family != AF_NETLINK || nl->nl_pid || nl->nl_groups) {
+		j->no = (struct sv_no){ EPERM, "a netlink message to other programs" };
+		return SV_REFUSED;
+	}
+	j->to.len = 0;
+	return 0;
+}
+
+static int reach_local(struct sv_work *w, struct sending *j)
+{
+	const struct sv_addr given = j->to;
+	int rc;
+
+	sv_place_close(&w->place[0]);
+	sv_place_init(&w->place[0]);
+	rc = sv_local_reach(w, SV_OP_SEND, &given, &j->to, &j->no);
+	sv_close_fd(&j->keep);
+	j->keep = take_fd(&w->place[0].fd);
+	return rc;
+}
+
 /* Whether the message, which was read with rc, may be sent: 0, -errno as the kernel would
- * say, or REFUSED. The address of a datagram is judged; streams have no use for one. */
+ * say, or SV_REFUSED. The address of a datagram is judged; streams have no use for one. */
 static int weigh(struct sv_work *w, struct sending *j, int rc)
 {
 	if (rc == 0 && (j->flags & MSG_ZEROCOPY))
@@ -161,22 +193,16 @@ static int weigh(struct sv_work *w, struct sending *j, int rc)
 		rc = sv_read_addr(w, j->m.name, j->m.name_len, &j->to);
 	if (rc < 0)
 		return rc;
+	j->no = (struct sv_no){ EPERM, j->m.refused };
 	if (j->m.refused)
-		return REFUSED;
-	return !j->to.len || sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : REFUSED;
-}
-
-/* The answer to what weigh() did not let pass. */
-static void turn_down(struct sv_work *w, const struct sending *j, int rc)
-{
-	if (rc == REFUSED && j->m.refused)
-		sv_refuse_why(w, EPERM, j->m.refused);
-	else if (rc == REFUSED)
-		sv_refuse(w);
-	else if (rc == -EPERM || rc == -EACCES || rc == -ESRCH)
-		sv_refuse_why(w, EACCES, "the caller's memory or descriptors cannot be read");
-	else
-		sv_fail_call(w, -rc);
+		return SV_REFUSED;
+	if (!j->to.len)
+		return 0;
+	if (j->s.domain == AF_NETLINK)
+		return to_kernel(j);
+	if (j->s.domain == AF_UNIX)
+		return reach_local(w, j);
+	return sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : SV_REFUSED;
 }
 
 static bool may_wait(const struct sending *j)
@@ -225,7 +251,7 @@ void sv_do_sendto(struct sv_work *w)
 	if (rc == 0)
 		sv_let_go(w);
 	else
-		turn_down(w, j, rc);
+		sv_turn_down(w, rc, &j->no);
 	free_sending(j);
 }
 
@@ -259,7 +285,7 @@ void sv_do_sendmsg(struct sv_work *w)
 	rc = read_at(w, j, w->in.addr);
 	if (rc == 0)
 		return finish(w, j);
-	turn_down(w, j, rc);
+	sv_turn_down(w, rc, &j->no);
 	free_sending(j);
 }
 
@@ -303,7 +329,7 @@ void sv_do_sendmmsg(struct sv_work *w)
 	j->len_at = w->in.addr + offsetof(struct mmsghdr, msg_len);
 	rc = read_at(w, j, w->in.addr);
 	if (rc < 0) {
-		turn_down(w, j, rc);
+		sv_turn_down(w, rc, &j->no);
 		return free_sending(j);
 	}
 	if (sv_still_valid(&w->t) < 0)

@@ -108,6 +108,11 @@ int sv_creds_enter_whole(const struct sv_creds *c, bool *switched)
 	return enter(c, true, switched);
 }
 
+int sv_creds_bare(void)
+{
+	return set_effective(0);
+}
+
 void sv_creds_leave(void)
 {
 	if (set_effective(own.caps) < 0 ||

@@ -17,6 +17,9 @@ bool sv_creds_privileged(void);
 int sv_creds_enter(const struct sv_creds *c, bool *switched);
 /* The same with the effective ids, which own and open what is no file. */
 int sv_creds_enter_whole(const struct sv_creds *c, bool *switched);
+/* No capability in effect in this thread: what is opened now never gets to use one.
+ * sv_creds_leave() is due. */
+int sv_creds_bare(void);
 /* Back to the supervisor's own; aborts when that fails, as a worker with the
  * wrong identity must not go on. */
 void sv_creds_leave(void);
