@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from supervisor.run.events import FAULT, NETWORK, OP_EXEC, escape, op_names
+from supervisor.run.events import FAULT, NETWORK, OP_BIND, OP_EXEC, escape, op_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ class Hints:
 
     def _net(self, event: Event, ask: str) -> str:
         """The same for an address or a local socket; no flag allows one, a rule does."""
-        from supervisor.policy.addresses import target_for
+        from supervisor.policy.addresses import targets_for
 
-        ops = op_names(event.ops)
-        ask = f"`{ask} --{ops} {shell_word(event.path)}`"
+        op = "bind" if event.ops & OP_BIND else "connect"  # what is sent is decided as connected
+        ask = f"`{ask} --{op} {shell_word(event.path)}`"
         if event.rule >= 0:
             return f"{ask} tells what decides this"
-        rule = f"- {{id: my-{ops}, allow: {ops}, to: [{target_for(event.path)}]}}"
+        rule = f"- {{id: my-{op}, allow: {op}, to: [{targets_for(event.path, op)}]}}"
         return f"{ask}, or add under network: `{rule}`"
 
     def more(self) -> str:

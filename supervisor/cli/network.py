@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from dataclasses import replace
 from functools import partial
 
 from supervisor.cli.lookup import NO_TMP
@@ -11,18 +13,23 @@ from supervisor.policy import addresses, schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from supervisor.model import Verdict
     from supervisor.policy.addresses import Endpoint
     from supervisor.policy.build import Built
     from supervisor.policy.explain import Explanation
 
 
-def endpoint(text: str, op: str, cwd: bytes) -> Endpoint:
+_FILE = "in a run the socket's file is what is decided: files and create"
+_OWN = "where the run itself made the socket, files and write decide instead"
+
+
+def endpoint(text: str, cwd: bytes) -> Endpoint:
     """Read who is at the other end.
 
     Args:
         text: HOST:PORT, [V6]:PORT, unix:PATH or unix:@NAME.
-        op: ``connect`` or ``bind``: connecting to the unspecified address reaches this machine.
         cwd: where a relative path starts.
 
     Raises:
@@ -37,11 +44,10 @@ def endpoint(text: str, op: str, cwd: bytes) -> Endpoint:
         true = os.path.realpath(os.path.join(cwd or b"/", raw))
         return addresses.Endpoint(schema.NET_PATH, true, 0)
     try:
-        asked = addresses.endpoint(text)
+        return addresses.endpoint(text)
     except addresses.AddressError as error:
         hint = f"did you mean '{error.suggestion}'?" if error.suggestion else ""
         raise UsageError(f"{text!r}: {error}", exit_code=2, hint=hint) from error
-    return addresses.connected(asked) if op == "connect" else asked
 
 
 def explain(built: Built, text: str, op: str, cwd: bytes, blocks: int) -> Explanation:
@@ -59,9 +65,36 @@ def explain(built: Built, text: str, op: str, cwd: bytes, blocks: int) -> Explan
     """
     from supervisor.policy.explain import explain_net
 
-    asked = endpoint(text, op, cwd)
-    decide = partial(_decide, built.entry.blob, blocks)
-    return explain_net(built.policy, built.compiled, decide, asked, op)
+    asked = endpoint(text, cwd)
+    ask = partial(_decide, built.entry.blob, blocks)
+    answer = explain_net(built.policy, built.compiled, ask, asked, op)
+    if asked.kind != schema.NET_PATH or _by_rule(built, answer):
+        return answer
+    if op == "bind":
+        return _made(built, asked, blocks)
+    # Nobody listens, as far as the caller can see.
+    return replace(answer, err=errno.ECONNREFUSED if answer.by_default else answer.err, note=_OWN)
+
+
+def _by_rule(built: Built, answer: Explanation) -> bool:
+    """Whether a network rule itself denies."""
+    parts = (built.policy.network, *(block.network for block in built.policy.blocks))
+    known = {rule.id for part in parts for rule in part}
+    return answer.decision == "deny" and answer.winner is not None and answer.winner.id in known
+
+
+def _made(built: Built, asked: Endpoint, blocks: int) -> Explanation:
+    """A local socket that is bound to a path is a new file."""
+    from supervisor import native
+    from supervisor.policy.explain import explain as explain_path
+
+    def ask(ops: int, path: bytes, name: bytes, argv: Sequence[bytes]) -> Verdict:
+        return native.decide(
+            built.entry.blob, ops, path, name=name, argv=argv, tmp=NO_TMP, blocks=blocks
+        )
+
+    answer = explain_path(built.policy, built.compiled, ask, asked.raw, "create")
+    return replace(answer, path=asked.shown(), op="bind", note=_FILE)
 
 
 def _decide(blob: bytes, blocks: int, op: int, asked: Endpoint) -> Verdict:

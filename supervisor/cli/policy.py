@@ -326,6 +326,7 @@ def _explanation(answer: Explanation) -> dict[str, object]:
         "mechanism": answer.mechanism,
         "change": answer.change,
         "why": answer.why,
+        "note": answer.note,
         "observe": answer.observe,
     }
 
@@ -349,6 +350,8 @@ def _sentences(answer: Explanation, blocks: Sequence[str] | None = None) -> str:
             lines.append(f"             {rule.text}")
     if answer.why:
         lines.append(f"  bytes      {answer.why}")
+    if answer.note:
+        lines.append(f"  note       {answer.note}")
     lines += [f"  outvoted   {rule.action} {rule.id} ({rule.src})" for rule in answer.losers]
     lines += [f"  mechanism  {answer.mechanism}", f"  change     {answer.change}"]
     return visible("\n".join(lines)) + "\n"

@@ -12,6 +12,7 @@ import socket
 from typing import NamedTuple, NoReturn
 
 from supervisor.policy import patterns, schema
+from supervisor.policy.problems import quote
 from supervisor.policy.schema import NET_ABSTRACT, NET_ADDRESS, NET_PATH
 
 UNIX = "unix:"
@@ -26,6 +27,8 @@ _SHAPE = (
 _NAMES = f"names are {schema.LATER.removeprefix('is ')}: give addresses"
 _FOUR, _SIX = 32, 128
 _MAPPED = bytes(10) + b"\xff\xff"
+_NAT64 = bytes.fromhex("0064ff9b") + bytes(8)
+_SIX_TO_FOUR = bytes.fromhex("2002")
 _NUMBERS = re.compile(r"[0-9a-fA-FxX.]+")
 _NAME = re.compile(r"[\w*-]+(\.[\w*-]+)*\.?")
 _LENGTH = re.compile(r"0|[1-9][0-9]{0,2}")
@@ -86,7 +89,7 @@ def parse(text: str) -> tuple[Entry, ...]:
 
 
 def endpoint(text: str) -> Endpoint:
-    """Read one address with one port, which may be 0.
+    """Read one address with one port, which may be 0; IPv4 within IPv6 is IPv4.
 
     Args:
         text: What a question is about; it does not start with ``unix:``.
@@ -95,7 +98,10 @@ def endpoint(text: str) -> Endpoint:
         AddressError: It is none.
     """
     rest = text.removesuffix(":0")
-    entries = parse(rest)
+    number, bracket, port = rest.removeprefix("[").partition("]")
+    raw = _raw(socket.AF_INET6, number) if bracket and rest[:1] == "[" else None
+    mapped = raw is not None and raw[:12] == _MAPPED
+    entries = parse(host(raw[12:]) + port if raw and mapped else rest)
     _, raw, prefix, low, high = entries[0]
     if rest != text:
         low = high = 0 if (low, high) == (0, MAX_PORT) else -1
@@ -115,11 +121,31 @@ def loopback(size: int) -> bytes:
     return socket.inet_pton(socket.AF_INET, "127.0.0.1") if size == 4 else bytes(15) + b"\x01"  # noqa: PLR2004
 
 
-def connected(asked: Endpoint) -> Endpoint:
-    """Return what a connect reaches: the unspecified address is this machine."""
-    if asked.kind == NET_ADDRESS and not any(asked.raw):
-        return asked._replace(raw=loopback(len(asked.raw)))
-    return asked
+def reached(asked: Endpoint, op: str) -> tuple[Endpoint, ...]:
+    """Return what one call reaches, all of which must be allowed.
+
+    Connecting to the unspecified address reaches this machine, by [::] in both families;
+    a socket that is bound to [::] takes IPv4, too.
+
+    Args:
+        asked: The other end as the call names it.
+        op: ``connect`` or ``bind``.
+    """
+    if asked.kind != NET_ADDRESS or any(asked.raw):
+        return (asked,)
+    sizes = (4, 16) if len(asked.raw) > 4 else (4,)  # noqa: PLR2004
+    here = loopback if op == "connect" else bytes
+    return tuple(asked._replace(raw=here(size)) for size in sizes)
+
+
+def carried(asked: Endpoint) -> Endpoint | None:
+    """Return the IPv4 address that a gateway may make of an IPv6 one: NAT64, 6to4, compatible."""
+    raw = asked.raw
+    if asked.kind != NET_ADDRESS or len(raw) == 4:  # noqa: PLR2004
+        return None
+    if raw[:12] == _NAT64 or (not any(raw[:12]) and any(raw[12:15])):
+        return asked._replace(raw=raw[12:])
+    return asked._replace(raw=raw[2:6]) if raw[:2] == _SIX_TO_FOUR else None
 
 
 def shown(entry: Entry) -> str:
@@ -131,19 +157,26 @@ def shown(entry: Entry) -> str:
     return f"{whole}:{low}" if low == high else f"{whole}:{low}-{high}"
 
 
-def target_for(told: bytes) -> str:
-    """Return the target of a rule about what an event tells, between double quotes.
+def targets_for(told: bytes, op: str) -> str:
+    """Return the targets of a rule about what an event tells, quoted and joined by commas.
 
     Args:
         told: As ``Endpoint.shown`` writes it.
+        op: ``connect`` or ``bind``.
     """
     start = next((s for s in (b"unix:@", b"unix:") if told.startswith(s)), b"")
+    text = told.removeprefix(start).decode("utf-8", "surrogateescape")
     if start:
-        rest = patterns.escape(told[len(start) :]) or b"*"
-        text = start.decode() + "".join(map(_glob, rest.decode("utf-8", "surrogateescape")))
+        rest = patterns.escape(told.removeprefix(start)) or b"*"
+        texts = [start.decode() + rest.decode("utf-8", "surrogateescape")]
     else:
-        text = told.decode("ascii", "replace").removesuffix(":0")
-    return json.dumps(text, ensure_ascii=False)
+        try:
+            texts = [place.shown().decode() for place in reached(endpoint(text), op)]
+        except AddressError:
+            texts = [text]
+        texts = [text.removesuffix(":0") for text in texts]
+    plain = ("".join(map(_glob, text)) for text in texts)
+    return ", ".join(json.dumps(text, ensure_ascii=False) for text in plain)
 
 
 def _glob(char: str) -> str:
@@ -207,7 +240,7 @@ def _six(text: str) -> Entry:
     if raw is None:
         if _raw(socket.AF_INET, address) is not None:
             raise AddressError("an IPv4 address has no brackets", _valid(inside + rest))
-        raise AddressError(f"'{address}' is no IPv6 address")
+        raise AddressError(f"{quote(address)} is no IPv6 address")
     prefix = _prefix(length, _SIX) if slash else _SIX
     if raw[:12] == _MAPPED and prefix >= _SIX - _FOUR:
         meant = host(raw[12:], f"/{prefix - (_SIX - _FOUR)}" if slash else "") + rest

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from supervisor.policy import patterns, pins, schema
-from supervisor.policy.addresses import Endpoint, target_for
+from supervisor.policy.addresses import Endpoint, carried, reached, targets_for
 from supervisor.policy.compile import KIND_FILES, KIND_NETWORK
 from supervisor.policy.schema import ACTION_NAMES, ALLOW, DENY, EXEC, STEER, Policy
 
@@ -76,6 +76,7 @@ class Explanation:
         change: The smallest change that would turn the decision.
         observe: Whether the policy only records what its rules refuse.
         why: What the bytes of a program have to do with it, or "".
+        note: What else was asked, or how it is decided in a run, or "".
     """
 
     path: bytes
@@ -88,6 +89,7 @@ class Explanation:
     change: str
     observe: bool
     why: str = ""
+    note: str = ""
 
     @property
     def by_default(self) -> bool:
@@ -149,13 +151,29 @@ def explain_net(
         asked: Who is at the other end.
         op: ``connect`` or ``bind``.
     """
-    verdict = decide(schema.NET_BITS[op], asked)
-    told = asked.shown()
-    about = _About([op], "network", "to", target_for(told))
+    bit, told = schema.NET_BITS[op], asked.shown()
+    places = reached(asked, op)
+    note = ""
+    if places != (asked,):
+        shown = " and ".join(place.shown().decode() for place in places)
+        note = f"{told.decode()} stands for {shown}"
+    verdicts = [decide(bit, place) for place in places]
+    inner = carried(asked)
+    if inner and _is_denied_by_rule(compiled, further := decide(bit, inner)):
+        verdicts.append(further)
+        note = f"{told.decode()} carries {inner.shown().decode()}"
+    verdict = max(verdicts, key=lambda one: one.action)
+    about = _About([op], "network", "to", targets_for(told, op))
     change = _change(compiled, verdict, [verdict], about)
     answer = _answer(policy, compiled, verdict, told, change)
     mechanism = _mechanism(verdict.action, 0, observe=policy.observe)
-    return replace(answer, op=op, mechanism=mechanism)
+    return replace(answer, op=op, mechanism=mechanism, note=note)
+
+
+def _is_denied_by_rule(compiled: Compiled, verdict: VerdictLike) -> bool:
+    """Return whether a network rule denies, rather than that none allows."""
+    by_rule = verdict.rule >= 0 and compiled.rules[verdict.rule].kind == KIND_NETWORK
+    return by_rule and verdict.action == DENY
 
 
 def _answer(

@@ -24,7 +24,8 @@ OPS = {
     "exec": 128,
 }
 OP_EXEC = OPS["exec"]
-NET_OPS = {"connect": 0x200, "bind": 0x400}
+NET_OPS = {"connect": 0x200, "bind": 0x400, "send": 0x800}
+OP_BIND = NET_OPS["bind"]
 NETWORK = sum(NET_OPS.values())
 """Operations whose path is an address or a local socket, such as "[::1]:80" and "unix:@x"."""
 ACTIONS = ("allow", "steer", "approve", "deny")

@@ -104,6 +104,15 @@ def test_exec_and_fault_as_records() -> None:
     }
 
 
+def test_network_as_record() -> None:
+    """A call about the network names its operation, and the other end as its path."""
+    for ops, name in ((0x200, "connect"), (0x400, "bind"), (0x800, "send")):
+        found = _fields(_event(CALL, ops, path=b"[::1]:80"))
+        assert found["type"] == "network"
+        assert found["action"] == {"call": "openat", "ops": name, "path": "[::1]:80"}
+    assert _fields(_event(FAULT, 0x200))["type"] == "fault"
+
+
 @given(st.binary())
 def test_paths_come_back_from_the_line(path: bytes) -> None:
     """Any path, of whatever bytes, is found again in the parsed line."""

@@ -70,6 +70,48 @@ def test_default_denial_names_the_flag() -> None:
     assert "allow once with `--allow-path '/x y':read,write`" in memory.text
 
 
+@pytest.mark.parametrize(
+    ("path", "ops", "asked", "rule"),
+    [
+        (b"127.0.0.1:80", 0x200, "connect 127.0.0.1:80", 'allow: connect, to: ["127.0.0.1:80"]'),
+        (b"[::1]:0", 0x400, "bind '[::1]:0'", 'allow: bind, to: ["[::1]"]'),
+        (b"unix:/run/x", 0x200, "connect unix:/run/x", 'allow: connect, to: ["unix:/run/x"]'),
+        (b"unix:@a*", 0x400, "bind 'unix:@a*'", 'allow: bind, to: ["unix:@a\\\\*"]'),
+    ],
+)
+def test_network_denial_names_the_rule_to_add(path: bytes, ops: int, asked: str, rule: str) -> None:
+    """No flag allows an address; the rule that does is shown."""
+    denials, memory = _denials()
+    denials.events([denial(path, ops=ops)])
+    word = asked.partition(" ")[0]
+    first, why, hint, rest = memory.text.split("\n")
+    assert first == f'supervise: denied openat "{path.decode()}" for {word} = -1 EACCES  [cat 42]'
+    assert why == "  rule  default: nothing allows it"
+    assert hint == (
+        f"  hint: `supervise policy explain --{asked}`, "
+        f"or add under network: `- {{id: my-{word}, {rule}}}`"
+    )
+    assert not rest
+    denials.events([denial(path, ops=ops, rule=0)])
+    assert memory.text.endswith(f"explain --{asked}` tells what decides this\n")
+
+
+def test_sending_is_allowed_as_connecting() -> None:
+    """What was sent is named, and the rule that allows it is about connecting."""
+    denials, memory = _denials()
+    denials.events([denial(b"192.0.2.1:53", ops=0x800)])
+    assert '"192.0.2.1:53" for send = -1' in memory.text
+    assert "explain --connect 192.0.2.1:53`" in memory.text
+    assert '{id: my-connect, allow: connect, to: ["192.0.2.1:53"]}' in memory.text
+
+
+def test_socket_without_a_name_cannot_be_asked_about() -> None:
+    """A network denial without an address has no hint."""
+    denials, memory = _denials()
+    denials.events([denial(b"", ops=0x200)])
+    assert "hint" not in memory.text
+
+
 def test_equal_denials_are_folded() -> None:
     """The first is told at once, the others are counted in one line at the end."""
     denials, memory = _denials()
@@ -202,11 +244,15 @@ def test_json_lines() -> None:
     assert rows[-1] == {"count": 11, "event": "denied-more"}
 
 
-@given(st.binary(max_size=40).map(lambda rest: b"/" + rest), st.binary(max_size=20))
-def test_no_byte_deceives(path: bytes, comm: bytes) -> None:
+@given(
+    st.binary(max_size=40),
+    st.sampled_from([(b"/", 1), (b"unix:/", 0x200), (b"unix:@", 0x400), (b"1", 0x200)]),
+    st.binary(max_size=20),
+)
+def test_no_byte_deceives(rest: bytes, kind: tuple[bytes, int], comm: bytes) -> None:
     """Whatever the path and the name are, there are three printable lines."""
     denials, memory = _denials()
-    event = denial(path)
+    event = denial(kind[0] + rest, ops=kind[1])
     event.comm = comm
     denials.events([event])
     lines = memory.text.split("\n")

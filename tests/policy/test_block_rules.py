@@ -92,8 +92,7 @@ BAD = [
         "repeated rule id 'x'",
     ),
     (
-        "{for: {program: a}, network: [{id: x, allow: bind, to: ['10.0.0.1:80']},"
-        " {deny: all, to: ['*:80']}]}",
+        "{for: {program: a}, network: [{id: x, allow: all, to: ['*']}, {deny: all, to: ['*']}]}",
         "3:35",
         "rule 'x' can never win",
     ),

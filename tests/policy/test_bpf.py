@@ -18,6 +18,7 @@ from supervisor.policy import bpf
 from supervisor.policy.bpf import CLASS_ALLOW as A
 from supervisor.policy.bpf import CLASS_BROKER as B
 from supervisor.policy.bpf import CLASS_LOOK as L
+from supervisor.policy.bpf import CLASS_NET as N
 from supervisor.policy.bpf import CLASS_REFUSE as R
 from supervisor.policy.bpf import CLASS_VERIFY as V
 from supervisor.policy.bpf import RowLike, WhenLike, build_filter
@@ -54,6 +55,7 @@ def expected(
     args: tuple[int, ...],
     *,
     hides: bool = False,
+    nets: bool = False,
 ) -> int:
     """Return what the table says about one native call."""
     if nr >= bpf_sim.X32_BIT and nr != WORD:
@@ -65,8 +67,8 @@ def expected(
                 if test.nr == nr and args[test.arg] & test.mask == test.value:
                     klass, err = test.klass, test.err
                     break
-            looks = bpf_sim.NOTIFY if hides else bpf_sim.ALLOW
-            known = {A: bpf_sim.ALLOW, R: bpf_sim.ERRNO | err, L: looks}
+            told = {True: bpf_sim.NOTIFY, False: bpf_sim.ALLOW}
+            known = {A: bpf_sim.ALLOW, R: bpf_sim.ERRNO | err, L: told[hides], N: told[nets]}
             return known.get(klass, bpf_sim.NOTIFY)
     return bpf_sim.ERRNO | errno.ENOSYS
 
@@ -87,9 +89,11 @@ def corners(tests: list[WhenLike], nr: int) -> list[tuple[int, ...]]:
     return out
 
 
-def prove(rows: list[RowLike], tests: list[WhenLike], *, hides: bool = False) -> bytes:
+def prove(
+    rows: list[RowLike], tests: list[WhenLike], *, hides: bool = False, nets: bool = False
+) -> bytes:
     """Build the program and hold its verdicts against the table's."""
-    program = build_filter(rows, tests, looks=hides)
+    program = build_filter(rows, tests, looks=hides, nets=nets)
     assert len(program) // 8 <= 4096
     numbers = {row.nr for row in rows}
     around = {nr + step for nr in numbers for step in (-1, 1)}
@@ -97,7 +101,7 @@ def prove(rows: list[RowLike], tests: list[WhenLike], *, hides: bool = False) ->
     for nr in sorted((numbers | around | odd) - {-1}):
         for args in corners(tests, nr):
             verdict = bpf_sim.run(program, nr, args)
-            assert verdict == expected(rows, tests, nr, args, hides=hides), (
+            assert verdict == expected(rows, tests, nr, args, hides=hides, nets=nets), (
                 nr,
                 [hex(a) for a in args],
             )
@@ -122,6 +126,15 @@ def test_every_class_and_number() -> None:
         ],
         [],
     )
+
+
+@pytest.mark.parametrize("hides", [False, True])
+@pytest.mark.parametrize("nets", [False, True])
+def test_classes_that_policies_wake(hides: bool, nets: bool) -> None:
+    """Rows of names and of the network notify each where its own rules are there."""
+    rows: list[RowLike] = [Row(1, L), Row(2, N), Row(3, A), Row(4, N), Row(5, A)]
+    tests: list[WhenLike] = [When(4, 2, 0x20000000, 0x20000000, R, 1), When(5, 4, FULL, 0, N)]
+    prove(rows, tests, hides=hides, nets=nets)
 
 
 def test_argument_tests() -> None:
@@ -193,7 +206,7 @@ def test_any_tests(
 @pytest.mark.parametrize("hides", [False, True])
 def test_the_real_table(hides: bool) -> None:
     """The table that ships is what its program does, where names are hidden and where not."""
-    program = prove(list(native.rows()), list(native.whens()), hides=hides)
+    program = prove(list(native.rows()), list(native.whens()), hides=hides, nets=hides)
     looks = {row.name: row.nr for row in native.rows() if row.klass == L}
     assert {"newfstatat", "statx", "readlinkat", "getdents64"} < looks.keys()
     verdict = bpf_sim.NOTIFY if hides else bpf_sim.ALLOW

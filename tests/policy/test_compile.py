@@ -8,7 +8,14 @@ from policy_world import Load
 
 from supervisor import native
 from supervisor.policy import blob, schema
-from supervisor.policy.compile import FLAG_DEBUG, FLAG_OBSERVE, FLAG_TMP, Compiled, compile_policy
+from supervisor.policy.compile import (
+    FLAG_DEBUG,
+    FLAG_NET,
+    FLAG_OBSERVE,
+    FLAG_TMP,
+    Compiled,
+    compile_policy,
+)
 
 TMP = b"/tmp/private"
 
@@ -21,6 +28,7 @@ def ask(compiled: Compiled, op: str, path: bytes, **more: object) -> tuple[str, 
     return schema.ACTION_NAMES[verdict.action], rule, verdict.err
 
 
+BLOCK = "blocks:\n  - {for: {program: a}, "
 EXAMPLE = """
 vars: {workspace: "${CWD}"}
 files:
@@ -111,10 +119,17 @@ def test_floor(load: Load, text: str, floor: list[bytes]) -> None:
         ("files:\n  - {steer: read, paths: [/a], to: '${TMPDIR}/x'}\n", FLAG_TMP),
         ("exec:\n  - {steer: a, to: [/b, '${TMPDIR}/x']}\n", FLAG_TMP),
         ("env: {set: {TMPDIR: '${TMPDIR}'}}\n", FLAG_TMP),
+        ("network: []\n", 0),
+        ("network: [{deny: all, to: ['*']}]\n", 0),
+        ("network: [{allow: bind, to: ['10.0.0.1']}]\n", FLAG_NET),
+        ("mode: observe\nnetwork: [{allow: all, to: ['*']}]\n", FLAG_OBSERVE | FLAG_NET),
+        ("network: [{deny: all, to: ['unix:${TMPDIR}/x']}]\n", FLAG_TMP),
+        (BLOCK + "network: [{allow: all, to: ['*']}]}\n", 0),
+        (BLOCK + "network: [{deny: all, to: ['unix:${TMPDIR}/x']}]}\n", FLAG_TMP),
     ],
 )
 def test_flags(load: Load, text: str, flags: int) -> None:
-    """A private folder is asked for exactly where one is used."""
+    """A private folder is asked for, and the network asked about, exactly where one is used."""
     compiled = compile_policy(load(text), program=b"")
     assert compiled.flags & ~FLAG_DEBUG == flags
     assert blob.read_flags(blob.encode(compiled)) == compiled.flags
@@ -137,7 +152,7 @@ def test_round_trip(load: Load) -> None:
         compiled.floor,
         compiled.env,
     )
-    assert parts[11:] == ((),)
+    assert parts[11:] == ((), ())
     assert len(parts[5][0]) == 11
 
 

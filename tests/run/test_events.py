@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from supervisor.policy import blob, schema
 from supervisor.run import events
 from supervisor.run.events import Event, escape, op_names, unescape, unpacker
 
@@ -24,13 +25,18 @@ def _enum(name: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for item in items[1].split(","):
         key, _, value = (part.strip() for part in item.partition("="))
-        found[key] = int(value) if value else max(found.values(), default=-1) + 1
+        found[key] = int(value, 0) if value else max(found.values(), default=-1) + 1
     return found
 
 
 def test_numbers_are_those_of_the_header() -> None:
     """The names that Python shows belong to the numbers that C sends."""
     assert {f"SV_OP_{name.upper()}": bit for name, bit in events.OPS.items()} == _enum("sv_op")
+    assert {f"SV_OP_{n.upper()}": bit for n, bit in events.NET_OPS.items()} == _enum("sv_net_op")
+    assert schema.NET_BITS.items() < events.NET_OPS.items()
+    nets = {"SV_NET_ADDRESS": schema.NET_ADDRESS, "SV_NET_PATH": schema.NET_PATH}
+    assert nets | {"SV_NET_ABSTRACT": schema.NET_ABSTRACT} == _enum("sv_net_kind")
+    assert schema.NET_ABSTRACT == blob.NET_ABSTRACT
     actions = {f"SV_{name.upper()}": i for i, name in enumerate(events.ACTIONS)}
     assert actions == _enum("sv_action")
     effects = {f"SV_EFFECT_{name.upper()}": i for i, name in enumerate(events.EFFECTS)}
