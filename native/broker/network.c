@@ -27,6 +27,12 @@ static bool is_inet(int domain)
 	return domain == AF_INET || domain == AF_INET6;
 }
 
+static bool is_datagram(int family, uint32_t protocol)
+{
+	return protocol == 0 || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
+	       protocol == (family == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6);
+}
+
 /* Sockets whose addresses are decided. SCTP is not among them: it connects by other
  * calls. Datagrams only where sending is decided, too. */
 static bool makes(const struct sv_work *w, int family, int type, uint32_t protocol)
@@ -37,12 +43,10 @@ static bool makes(const struct sv_work *w, int family, int type, uint32_t protoc
 		return type == SOCK_STREAM || type == SOCK_SEQPACKET || (type == SOCK_DGRAM && sending);
 	if (!is_inet(family))
 		return false;
-	if (type == SOCK_STREAM)
-		return protocol == 0 || protocol == IPPROTO_TCP ||
-		       (protocol == IPPROTO_MPTCP && sending);
-	return type == SOCK_DGRAM && sending &&
-	       (protocol == 0 || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
-		protocol == (family == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6));
+	if (type == SOCK_DGRAM)
+		return sending && is_datagram(family, protocol);
+	return type == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP ||
+				       (protocol == IPPROTO_MPTCP && sending));
 }
 
 static void refuse_socket(struct sv_work *w, const char *what, int err)
