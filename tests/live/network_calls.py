@@ -110,7 +110,9 @@ def addresses() -> None:
     ctypes = __import__("ctypes")
     libc = ctypes.CDLL(None, use_errno=True)
     v4 = struct.pack("!H", 0)
-    good = struct.pack("=H", socket.AF_INET) + struct.pack("!H", 9) + bytes([127, 0, 0, 1]) + bytes(8)
+    good = (
+        struct.pack("=H", socket.AF_INET) + struct.pack("!H", 9) + bytes([127, 0, 0, 1]) + bytes(8)
+    )
     table = {
         "nothing": b"",
         "one byte": b"\2",
@@ -139,7 +141,9 @@ def addresses() -> None:
         rc = libc.connect(s.fileno(), ctypes.c_void_p(8), 16)
         print("address 8", rc, errno.errorcode.get(ctypes.get_errno()))
     for call in ("connect", "bind"):
-        print("no socket", call, getattr(libc, call)(0, good, 16), getattr(libc, call)(999, good, 16))
+        print(
+            "no socket", call, getattr(libc, call)(0, good, 16), getattr(libc, call)(999, good, 16)
+        )
     print("listen", libc.listen(0, 1), errno.errorcode.get(ctypes.get_errno()))
 
 
