@@ -27,6 +27,12 @@ static bool is_inet(int domain)
 	return domain == AF_INET || domain == AF_INET6;
 }
 
+static bool is_datagram(int family, uint32_t protocol)
+{
+	return protocol == 0 || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
+	       protocol == (family == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6);
+}
+
 /* Sockets whose addresses are decided. SCTP is not among them: it connects by other
  * calls. Datagrams only where sending is decided, too. */
 static bool makes(const struct sv_work *w, int family, int type, uint32_t protocol)
@@ -37,12 +43,10 @@ static bool makes(const struct sv_work *w, int family, int type, uint32_t protoc
 		return type == SOCK_STREAM || type == SOCK_SEQPACKET || (type == SOCK_DGRAM && sending);
 	if (!is_inet(family))
 		return false;
-	if (type == SOCK_STREAM)
-		return protocol == 0 || protocol == IPPROTO_TCP ||
-		       (protocol == IPPROTO_MPTCP && sending);
-	return type == SOCK_DGRAM && sending &&
-	       (protocol == 0 || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
-		protocol == (family == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6));
+	if (type == SOCK_DGRAM)
+		return sending && is_datagram(family, protocol);
+	return type == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP ||
+				       (protocol == IPPROTO_MPTCP && sending));
 }
 
 static void refuse_socket(struct sv_work *w, const char *what, int err)
@@ -125,6 +129,16 @@ static void give(struct sv_work *w, int rc)
 	sv_give_result(w, err);
 }
 
+static bool is_near(const struct sv_addr *to)
+{
+	const struct sockaddr_in *v4 = (const void *)&to->a;
+	const struct sockaddr_in6 *v6 = (const void *)&to->a;
+
+	if (to->a.ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return to->a.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
 static void connect_inet(struct sv_work *w, const struct sv_sock *s, struct sv_addr *to)
 {
 	if (!sv_judge_addr(w, SV_OP_CONNECT, s, to))
@@ -134,7 +148,7 @@ static void connect_inet(struct sv_work *w, const struct sv_sock *s, struct sv_a
 	if (sv_still_valid(&w->t) < 0)
 		return;
 	if (s->type == SOCK_STREAM && to->a.ss_family != AF_UNSPEC && sv_may_wait(s))
-		return sv_connect_slowly(w, to, NULL);
+		return is_near(to) ? sv_connect_near(w, to, NULL) : sv_connect_slowly(w, to, NULL);
 	give(w, connect(s->fd, (const void *)&to->a, (socklen_t)to->len));
 }
 

@@ -2,6 +2,7 @@
 #include "broker/slow.h"
 
 #include "base/fd.h"
+#include "effect/brief.h"
 #include "effect/respond.h"
 
 #include <errno.h>
@@ -57,4 +58,14 @@ void sv_connect_slowly(struct sv_work *w, const struct sv_addr *to, int *keep)
 	let_go(j);
 	free(j);
 	sv_answer_errno(w->sh->listener, w->call.id, EAGAIN);
+}
+
+void sv_connect_near(struct sv_work *w, const struct sv_addr *to, int *keep)
+{
+	int rc = sv_brief_connect(w->in.sock, (const struct sockaddr *)&to->a, (socklen_t)to->len);
+
+	if (rc == -EINTR)
+		return sv_connect_slowly(w, to, keep);
+	sv_close_fd(&w->in.sock);
+	sv_give_result(w, rc);
 }

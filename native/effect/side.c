@@ -17,7 +17,6 @@
 #include <time.h>
 
 enum { JOBS_MAX = 1024, STACK = 128 * 1024, TICK_MS = 20 };
-enum { WAKE_SIGNAL = 35 };	/* a real-time signal nothing else here uses */
 
 struct job {
 	struct job *next;
@@ -63,7 +62,7 @@ bool sv_side_claim(void)
 	if (!j)
 		return true;
 	sigemptyset(&wake);
-	sigaddset(&wake, WAKE_SIGNAL);
+	sigaddset(&wake, SV_WAKE_SIGNAL);
 	pthread_mutex_lock(&j->side->lock);
 	j->claimed = true;
 	pthread_mutex_unlock(&j->side->lock);
@@ -124,7 +123,7 @@ static bool signal_waits(const struct sv_side *s, pid_t tid)
 static void interrupt_job(struct job *j)
 {
 	atomic_store(&j->cancelled, true);
-	pthread_kill(j->thread, WAKE_SIGNAL);
+	pthread_kill(j->thread, SV_WAKE_SIGNAL);
 }
 
 /* A task that has a signal to handle gets -EINTR from its job, which answers
@@ -137,11 +136,11 @@ static void look_at(struct sv_side *s, struct job *j)
 	if (j->claimed)
 		return;
 	if (atomic_load(&j->cancelled))
-		pthread_kill(j->thread, WAKE_SIGNAL);	/* the first may have come too early */
+		pthread_kill(j->thread, SV_WAKE_SIGNAL);	/* the first may have come too early */
 	else if (ioctl(s->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0)
 		interrupt_job(j);
 	else if (signal_waits(s, j->call.tid))
-		pthread_kill(j->thread, WAKE_SIGNAL);
+		pthread_kill(j->thread, SV_WAKE_SIGNAL);
 }
 
 static void *watch(void *p)
@@ -188,7 +187,7 @@ struct sv_side *sv_side_start(int listener, int proc_fd, struct sv_err *err)
 	s->proc_fd = proc_fd;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
-	sigaction(WAKE_SIGNAL, &sa, NULL);
+	sigaction(SV_WAKE_SIGNAL, &sa, NULL);
 	if (pthread_create(&s->watcher, NULL, watch, s)) {
 		sv_fail(err, EAGAIN, "side", "no thread can be started");
 		free(s);

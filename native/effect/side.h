@@ -14,6 +14,9 @@
 
 struct sv_side;
 
+/* Interrupts what blocks: a real-time signal that does nothing else here. */
+enum { SV_WAKE_SIGNAL = 35 };
+
 struct sv_side *sv_side_start(int listener, int proc_fd, struct sv_err *err);
 /* Runs fn(arg) on a side thread for the call; fn frees arg. -EAGAIN when the
  * limit of threads is reached: the caller answers ENFILE. */

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pyseccomp
 import pytest
-from live_world import Supervised
+from live_world import POLICY, Supervised
 
 from supervisor import native
 
 Put = Callable[..., Path]
-ALLOW, BROKER, VERIFY, _, LOOK = range(5)
+ALLOW, BROKER, VERIFY, _, LOOK, NET = range(6)
 # What the kernel calls a function, where the call has another name.
 KERNEL_NAMES = {
     "newfstat": "fstat",
@@ -125,17 +125,24 @@ NOT_ASKED = {
     *("shmget", "semget", "msgget"),
 }
 # The filter's tests of single bits come before the kernel's, of MSG_FASTOPEN and new namespaces.
-BITS_FIRST = {"sendmsg": "EOPNOTSUPP", "sendmmsg": "EOPNOTSUPP", "unshare": "EPERM"}
+WITH_NETWORK = POLICY + 'network: [{allow: [connect, bind], to: ["127.0.0.0/8"]}]\n'
+BITS_FIRST = {**dict.fromkeys(("sendto", "sendmsg", "sendmmsg"), "EOPNOTSUPP"), "unshare": "EPERM"}
 
 
-def test_every_other_row_of_the_table(supervised: Supervised, program: Put) -> None:
+@pytest.mark.parametrize("policy", [None, WITH_NETWORK], ids=["plain", "network"])
+def test_every_other_row_of_the_table(
+    supervised: Supervised, program: Put, policy: str | None
+) -> None:
     """What the kernel does, or we for it, answers senseless arguments as natively."""
-    wanted = (ALLOW, BROKER, LOOK)
+    wanted = (ALLOW, BROKER, LOOK, NET)
     rows = [row for row in native.rows() if row.klass in wanted and row.name not in NOT_ASKED]
     assert len(rows) > 250
     words: list[str | Path] = [program("numbers"), *(str(row.nr) for row in rows)]
     names = {str(row.nr): row.name for row in rows}
-    native_lines, lines = supervised.natively(words).lines(), supervised(words, None, "-q").lines()
+    native_lines, lines = (
+        supervised.natively(words).lines(),
+        supervised(words, policy, "-q").lines(),
+    )
     expected, seen = (dict(map(str.split, said)) for said in (native_lines, lines))
     assert len(expected) == len(rows)
     unlike = {names[nr]: seen.get(nr) for nr in expected if seen.get(nr) != expected[nr]}
