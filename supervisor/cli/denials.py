@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LIVE = 20
 """Distinct denials that are told as they come; the others are counted."""
 _KEYS = 4096
+_NO_RULE = b"no network rule allows it"
+"""In the reason of a refusal that a rule would turn: a local socket of a program outside."""
 _PASSED = ("continue", "broker", "rewrite")
 
 Key = tuple[int, bytes, int, int]
@@ -132,14 +134,17 @@ class Denials:
             told = f"{first}  why   {escape(event.detail)}\n"
             if rule is not None and event.action == DENY:
                 told += f"  rule  {_named(rule)}\n"
-            return told
+            return told + (self._hint(event) if _NO_RULE in event.detail else "")
         why = "default: nothing allows it" if rule is None else _named(rule)
         hint = ""
         known = event.path.startswith(b"/") or (event.path and event.ops & NETWORK)
         # What is nowhere cannot be asked about; what protects us is not only in the policies.
         if known and not (rule and rule.src == "built-in"):
-            hint = f"  {paint('cyan', 'hint:')} {self._hints.fix(event)}\n"
+            hint = self._hint(event)
         return f"{first}  rule  {why}\n{hint}"
+
+    def _hint(self, event: Event) -> str:
+        return f"  {self._stderr.paint('cyan', 'hint:')} {self._hints.fix(event)}\n"
 
     def _line(self, event: Event, count: int) -> str:
         import json

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from fakes_run import denial
@@ -16,6 +18,7 @@ from supervisor.policy.blob import RuleInfo
 from supervisor.run.events import ALLOW, EFFECTS, FAULT, OP_EXEC, Event
 from supervisor.run.session import Outcome
 
+ROOT = Path(__file__).parents[2]
 RULES = [
     RuleInfo("secrets.ssh-keys", 3, 255, 13, "private keys stay out of reach", "a.yaml:31"),
     RuleInfo("supervise.self", 3, 255, 13, "records stay out of reach", "built-in"),
@@ -103,6 +106,20 @@ def test_sending_is_allowed_as_connecting() -> None:
     assert '"192.0.2.1:53" for send = -1' in memory.text
     assert "explain --connect 192.0.2.1:53`" in memory.text
     assert '{id: my-connect, allow: connect, to: ["192.0.2.1:53"]}' in memory.text
+
+
+def test_service_outside_has_a_hint() -> None:
+    """The reason says that a rule is missing, and the hint which."""
+    denials, memory = _denials()
+    event = denial(b"unix:/run/x", ops=0x200, err=111, kind=FAULT)
+    event.detail = b"a local socket of a program outside the tree: no network rule allows it"
+    denials.events([event])
+    first, why, hint, _ = memory.text.split("\n")
+    assert first.endswith('"unix:/run/x" for connect = -1 ECONNREFUSED  [cat 42]')
+    assert why.endswith("outside the tree: no network rule allows it")
+    assert '- {id: my-connect, allow: connect, to: ["unix:/run/x"]}' in hint
+    text = (ROOT / "native" / "broker" / "local.c").read_text(encoding="utf-8")
+    assert event.detail.decode() in re.sub(r'"\s+"', "", text)
 
 
 def test_socket_without_a_name_cannot_be_asked_about() -> None:
