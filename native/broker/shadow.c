@@ -9,12 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static struct sv_str path_of(const struct sv_place *p)
+{
+	return (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
+}
+
 static bool steers_to_tree(struct sv_work *w, const struct sv_place *p, uint32_t op,
 			   struct sv_match *m)
 {
-	sv_match_path_in(w->sh->policy, sv_blocks_in(w),
-			 (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len }, op, m);
-	return m->action == SV_STEER && w->sh->policy->rules[m->rule].dest_kind == SV_DEST_TREE;
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path_of(p), op, m);
+	return sv_steer_goes_to_tree(w, m);
 }
 
 static bool is_folder(int fd)
@@ -24,26 +28,17 @@ static bool is_folder(int fd)
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The tree's own place is named by rules, too: what they deny there is not shown. */
-static bool denied_there(struct sv_work *w, int fd)
-{
-	char name[32], path[SV_PATH_MAX];
-	struct sv_match m;
-	ssize_t n;
-
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	n = readlink(name, path, sizeof(path));
-	if (n <= 0 || n == (ssize_t)sizeof(path))
-		return true;
-	sv_match_path_in(w->sh->policy, sv_blocks_in(w),
-			 (struct sv_str){ (const uint8_t *)path, (size_t)n },
-			 is_folder(fd) ? SV_OP_LIST : SV_OP_READ, &m);
-	return m.action == SV_DENY && m.rule >= 0;
-}
-
+/* Leaves w->match as it is. */
 static bool no_shadow(struct sv_work *w, bool folder, int fd)
 {
-	return (folder && is_folder(fd)) || denied_there(w, fd);
+	const struct sv_match steer = w->match;
+	bool denied;
+
+	if (folder && is_folder(fd))
+		return true;
+	denied = sv_steer_denied(w, fd, "", is_folder(fd) ? SV_OP_LIST : SV_OP_READ);
+	w->match = steer;
+	return denied;
 }
 
 /* The steer that says where the path lies. *only = all of it is there. False: none. */
@@ -68,7 +63,7 @@ int sv_shadow(struct sv_work *w, const struct sv_place *p)
 	if (!w->sh->steers || w->sh->observe || p->held || p->path[0] != '/')
 		return SV_NO_SHADOW;
 	if (find_rule(w, p, folder, &only))
-		fd = sv_steer_find(w, p);
+		fd = sv_steer_find(w, p, O_PATH);
 	if (fd >= 0 && !only && no_shadow(w, folder, fd))
 		sv_close_fd(&fd);
 	if (fd >= 0 || (only && fd == -ENOENT))
@@ -81,7 +76,7 @@ bool sv_shadow_open(struct sv_work *w, struct sv_place *p)
 {
 	cleanup_fd int fd = -1;
 
-	if ((w->in.flags & O_ACCMODE) != O_RDONLY || w->in.flags & (O_CREAT | O_TRUNC))
+	if ((w->in.flags & O_ACCMODE) != O_RDONLY || w->in.flags & O_TRUNC)
 		return false;
 	fd = sv_shadow(w, p);
 	if (fd < 0)
@@ -92,26 +87,64 @@ bool sv_shadow_open(struct sv_work *w, struct sv_place *p)
 	return true;
 }
 
+bool sv_shadow_only(struct sv_work *w, const struct sv_place *p)
+{
+	struct sv_match m;
+
+	return steers_to_tree(w, p, SV_OP_READ, &m);
+}
+
+bool sv_shadow_refused(struct sv_work *w, const struct sv_place *p, uint32_t ops)
+{
+	struct sv_match m;
+
+	w->ops |= ops;
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path_of(p), ops, &m);
+	if (m.action != SV_DENY || m.rule < 0)
+		return false;
+	w->match = m;
+	return true;
+}
+
+int sv_shadow_pin(struct sv_work *w, int how, int rc, bool *found)
+{
+	struct sv_place *p = &w->place[0];
+	int fd;
+
+	*found = false;
+	if (!w->sh->steers || w->sh->observe || (rc < 0 && rc != -ENOENT))
+		return rc;
+	if (rc == -ENOENT) {
+		sv_place_close(p);
+		if (sv_pin_missing(&w->paths, &w->t, &w->in.name[0], p) < 0)
+			return -ENOENT;
+	}
+	fd = sv_shadow(w, p);
+	if (fd == SV_NO_SHADOW)
+		return rc;
+	if (fd < 0)
+		return fd;
+	*found = true;
+	sv_place_close(p);
+	rc = sv_place_adopt(&w->paths, &w->t, fd, false, p);
+	return rc == 0 && S_ISLNK(p->st.st_mode) && !(how & SV_PIN_NOFOLLOW) ? -ELOOP : rc;
+}
+
 static void unlink_there(struct sv_work *w, bool original)
 {
 	struct sv_place *p = &w->place[0];
-	struct sv_match removing;
 	int rc;
 
-	w->ops |= SV_OP_DELETE;
-	sv_match_path_in(w->sh->policy, sv_blocks_in(w),
-			 (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len }, SV_OP_DELETE,
-			 &removing);
-	if (removing.action == SV_DENY && removing.rule >= 0) {
-		w->match = removing;
+	if (sv_shadow_refused(w, p, SV_OP_DELETE))
 		return sv_refuse(w);
-	}
 	if (original)
 		return sv_refuse_why(w, EPERM, "what was written to another tree would give way to the "
 					       "original, which stays");
 	if (sv_still_valid(&w->t) < 0)
 		return;
 	rc = sv_steer_name(w, p);
+	if (rc == 0 && sv_steer_denied(w, p->parent, p->last, SV_OP_DELETE))
+		return sv_refuse(w);
 	if (rc == 0 && unlinkat(p->parent, p->last, (int)w->in.flags) < 0)
 		rc = -errno;
 	sv_give_result(w, rc);

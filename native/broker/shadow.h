@@ -13,7 +13,15 @@ enum { SV_NO_SHADOW = -EAGAIN };
  * there and does not, or SV_NO_SHADOW: the path means what it says, w->match is reset.
  * A folder that is at both places is no shadow. */
 int sv_shadow(struct sv_work *w, const struct sv_place *p);
-/* The same for an open that only reads: was it steered, and answered? What was written
+/* What sv_pin() made of name[0] in place[0] (rc), with what lies in the tree put in its
+ * place (*found; w->match is the steer): 0, -errno. how: as for sv_pin(). */
+int sv_shadow_pin(struct sv_work *w, int how, int rc, bool *found);
+/* Is reading steered as well, so that what lies in the tree is all there is? */
+bool sv_shadow_only(struct sv_work *w, const struct sv_place *p);
+/* Does a rule deny ops on this name, wherever its object lies? Then w->match is that rule;
+ * what no rule speaks of was decided when it was steered. */
+bool sv_shadow_refused(struct sv_work *w, const struct sv_place *p, uint32_t ops);
+/* sv_shadow() for an open that only reads: was it steered, and answered? What was written
  * is read again, unless a rule denies reading. */
 bool sv_shadow_open(struct sv_work *w, struct sv_place *p);
 /* The same for the removal of a name whose folder was pinned, or not (rc): what lies in
