@@ -98,9 +98,9 @@ static int pin_name(struct sv_work *w, int how)
 {
 	struct sv_place *p = &w->place[0];
 	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], how, 0, p);
-	bool steered;
+	char called[SV_PATH_MAX];
 
-	rc = sv_shadow_pin(w, how, rc, &steered);
+	rc = sv_shadow_pin(w, how, rc, called);
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	if (rc != -EACCES || p->fd >= 0 || !sv_look_as_ourselves(w))
 		return rc;

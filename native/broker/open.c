@@ -228,8 +228,11 @@ static void open_tmpfile(struct sv_work *w)
 	const int pin = SV_PIN_DIRECTORY | (w->in.flags & O_NOFOLLOW ? SV_PIN_NOFOLLOW : 0);
 	mode_t mode;
 	long fd;
+	char called[SV_PATH_MAX];
 	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], pin, w->in.resolve, p);
 
+	if (rc == -ENOENT && !w->in.resolve && sv_shadow_pin(w, pin, rc, called) == 0)
+		rc = -EOPNOTSUPP;	/* as in a folder that the original has, too */
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
 	p->parent = take_fd(&p->fd);

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,12 +106,12 @@ bool sv_shadow_refused(struct sv_work *w, const struct sv_place *p, uint32_t ops
 	return true;
 }
 
-int sv_shadow_pin(struct sv_work *w, int how, int rc, bool *found)
+int sv_shadow_pin(struct sv_work *w, int how, int rc, char *called)
 {
 	struct sv_place *p = &w->place[0];
 	int fd;
 
-	*found = false;
+	called[0] = 0;
 	if (!w->sh->steers || w->sh->observe || (rc < 0 && rc != -ENOENT))
 		return rc;
 	if (rc == -ENOENT) {
@@ -124,7 +124,7 @@ int sv_shadow_pin(struct sv_work *w, int how, int rc, bool *found)
 		return rc;
 	if (fd < 0)
 		return fd;
-	*found = true;
+	strcpy(called, p->path);
 	sv_place_close(p);
 	rc = sv_place_adopt(&w->paths, &w->t, fd, false, p);
 	return rc == 0 && S_ISLNK(p->st.st_mode) && !(how & SV_PIN_NOFOLLOW) ? -ELOOP : rc;

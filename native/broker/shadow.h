@@ -14,8 +14,9 @@ enum { SV_NO_SHADOW = -EAGAIN };
  * A folder that is at both places is no shadow. */
 int sv_shadow(struct sv_work *w, const struct sv_place *p);
 /* What sv_pin() made of name[0] in place[0] (rc), with what lies in the tree put in its
- * place (*found; w->match is the steer): 0, -errno. how: as for sv_pin(). */
-int sv_shadow_pin(struct sv_work *w, int how, int rc, bool *found);
+ * place; w->match is the steer, called (room for SV_PATH_MAX) the path it was asked for by,
+ * else empty. how: as for sv_pin(). 0 or -errno. */
+int sv_shadow_pin(struct sv_work *w, int how, int rc, char *called);
 /* Is reading steered as well, so that what lies in the tree is all there is? */
 bool sv_shadow_only(struct sv_work *w, const struct sv_place *p);
 /* Does a rule deny ops on this name, wherever its object lies? Then w->match is that rule;

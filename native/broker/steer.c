@@ -189,6 +189,21 @@ static bool wants_write(const struct sv_work *w)
 	return (w->in.flags & O_ACCMODE) != O_RDONLY || w->in.flags & O_TRUNC;
 }
 
+static bool must_be_new(const struct sv_work *w)
+{
+	return (w->in.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+}
+
+static mode_t mode_there(struct sv_work *w, const struct sv_place *orig)
+{
+	const mode_t mode = (mode_t)w->in.mode & 07777;
+	mode_t mask;
+
+	if (orig->fd >= 0)
+		return orig->st.st_mode & 0777;
+	return sv_tracee_umask(&w->t, &mask) == 0 ? mode & ~mask : mode & 0700;
+}
+
 /* The file is not at the destination yet: made there, with the original's
  * bytes when the call would have seen them. */
 static void create_there(struct sv_work *w, const struct sv_place *orig, int base, char *rest)
@@ -197,14 +212,12 @@ static void create_there(struct sv_work *w, const struct sv_place *orig, int bas
 	const bool exists = orig->fd >= 0;
 	const char *last;
 	struct sv_match reading;
-	mode_t mode = (mode_t)w->in.mode & 07777, mask;
 	int dir, fd;
 
 	if (!exists && !(w->in.flags & O_CREAT))
 		return sv_fail_call(w, ENOENT);
 	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, SV_OP_READ, &reading);
-	if (exists && (w->in.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
-	    reading.action != SV_STEER)
+	if (exists && reading.action != SV_STEER && must_be_new(w))
 		return sv_fail_call(w, EEXIST);
 	dir = make_parents(base, rest, known_folders(orig, rest), &last);
 	if (dir < 0)
@@ -220,20 +233,26 @@ static void create_there(struct sv_work *w, const struct sv_place *orig, int bas
 		}
 		return sv_copy_up(w, orig, dir, last);
 	}
-	if (exists)
-		mode = orig->st.st_mode & 0777;
-	else if (sv_tracee_umask(&w->t, &mask) == 0)
-		mode &= ~mask;
-	else
-		mode &= 0700;
 	fd = open_inside(dir, last, (w->in.flags & ~(uint64_t)O_DIRECTORY) | O_CREAT | O_NOFOLLOW |
-				    O_NOCTTY | O_NONBLOCK, mode);
+				    O_NOCTTY | O_NONBLOCK, mode_there(w, orig));
 	close(dir);
 	if (fd < 0)
 		return sv_fail_call(w, -fd);
 	if (!(w->in.flags & O_NONBLOCK))
 		fcntl(fd, F_SETFL, (int)(w->in.flags & (O_APPEND | O_DIRECT | O_NOATIME)));
 	sv_give_fd(w, fd, w->in.flags & O_CLOEXEC, wants_write(w));
+}
+
+/* The kernel's objections to what is at the destination, or 0. */
+static int kind_errno(const struct sv_work *w, mode_t mode)
+{
+	if (must_be_new(w))
+		return EEXIST;
+	if (S_ISDIR(mode) && (wants_write(w) || w->in.flags & O_CREAT))
+		return EISDIR;
+	if (!S_ISDIR(mode) && w->in.flags & O_DIRECTORY)
+		return ENOTDIR;
+	return S_ISLNK(mode) ? ELOOP : 0;
 }
 
 void sv_steer_open(struct sv_work *w, struct sv_place *place)
@@ -258,14 +277,9 @@ void sv_steer_open(struct sv_work *w, struct sv_place *place)
 		return sv_fail_call(w, -rc);
 	if (wants_write(w) && sv_steer_denied(w, fd, "", SV_OP_WRITE))
 		return sv_refuse(w);
-	if ((w->in.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
-		return sv_fail_call(w, EEXIST);
-	if (S_ISDIR(there->st.st_mode) && (wants_write(w) || w->in.flags & O_CREAT))
-		return sv_fail_call(w, EISDIR);
-	if (!S_ISDIR(there->st.st_mode) && w->in.flags & O_DIRECTORY)
-		return sv_fail_call(w, ENOTDIR);
-	if (S_ISLNK(there->st.st_mode))
-		return sv_fail_call(w, ELOOP);
+	rc = kind_errno(w, there->st.st_mode);
+	if (rc)
+		return sv_fail_call(w, rc);
 	sv_reopen_and_give(w, there, w->in.flags);
 }
 

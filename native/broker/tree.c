@@ -1,0 +1,287 @@
+/* tree.c - renames and hard links in the tree that a rule's writes go to. */
+#include "broker/tree.h"
+
+#include "base/fd.h"
+#include "broker/shadow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+enum { NOREPLACE = 1, EXCHANGE = 2 };
+
+/* A name where it was asked for, and where it lies in the tree. */
+struct end {
+	const struct sv_place *asked;
+	struct sv_match match;	/* the steer */
+	bool original;		/* the original has it, too */
+	struct stat st;		/* of the original's */
+	struct sv_place there;	/* parent owned */
+};
+
+static struct sv_str path_of(const struct sv_place *p)
+{
+	return (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
+}
+
+int sv_tree_pin(struct sv_work *w, int i, bool *missing)
+{
+	int rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[i], 0, &w->place[i]);
+
+	*missing = false;
+	if (rc != -ENOENT || !w->sh->steers || w->sh->observe)
+		return rc;
+	sv_place_close(&w->place[i]);
+	*missing = true;
+	return sv_pin_missing(&w->paths, &w->t, &w->in.name[i], &w->place[i]);
+}
+
+static void look_at_original(struct end *e, const struct sv_place *p, bool missing)
+{
+	char name[SV_PATH_MAX];
+
+	e->asked = p;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(p->last, "/"), p->last);
+	e->original = !missing && fstatat(p->parent, name, &e->st, AT_SYMLINK_NOFOLLOW) == 0;
+	sv_place_init(&e->there);
+}
+
+/* Opens the folder in the tree and joins the name's true path there. 0 or -errno. */
+static int go_there(struct sv_work *w, struct end *e)
+{
+	int dir, rc;
+
+	w->match = e->match;
+	dir = sv_steer_folder(w, e->asked, e->there.last);
+	if (dir < 0)
+		return dir;
+	e->there.slash = e->asked->slash;
+	rc = sv_place_adopt(&w->paths, &w->t, dir, false, &e->there);
+	e->there.parent = take_fd(&e->there.fd);
+	if (rc == 0 && sv_place_is_dots(&e->there))
+		rc = -EBUSY;	/* the tree's own folder */
+	return rc < 0 ? rc : sv_place_join(&e->there);
+}
+
+static bool exists_there(const struct end *e, struct stat *st)
+{
+	char name[SV_PATH_MAX];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(e->there.last, "/"), e->there.last);
+	return fstatat(e->there.parent, name, st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The same rule both by the names that were asked for and by the true ones. */
+static bool may_move(struct sv_work *w, const struct end *a, const struct end *b, bool folder)
+{
+	const struct sv_policy *p = w->sh->policy;
+	const uint32_t in = sv_blocks_in(w);
+
+	return sv_match_may_move(p, in, path_of(a->asked), path_of(b->asked), folder) &&
+	       sv_match_may_move(p, in, path_of(&a->there), path_of(&b->there), folder);
+}
+
+/* What the original at the new name says to a file or folder that would cover it. */
+static int covers(const struct end *b, uint32_t flags, bool folder)
+{
+	if (!b->original)
+		return 0;
+	if (flags)
+		return flags & NOREPLACE ? EEXIST : EXDEV;
+	if (S_ISDIR(b->st.st_mode))
+		return folder ? EXDEV : EISDIR;
+	if (folder)
+		return ENOTDIR;
+	return S_ISLNK(b->st.st_mode) ? EPERM : 0;
+}
+
+static bool refused_there(struct sv_work *w, const struct end *e, uint32_t ops)
+{
+	w->match = e->match;
+	return sv_steer_denied(w, e->there.parent, e->there.last, ops);
+}
+
+/* With the names' lock held. 0, or -errno: -EDOM = w->match is a rule that denies it. */
+static int move(struct sv_work *w, struct end *a, struct end *b, uint32_t flags)
+{
+	struct stat st, over;
+	bool folder, replaces;
+	int rc = go_there(w, a);
+
+	if (rc == 0)
+		rc = go_there(w, b);
+	if (rc < 0)
+		return rc;
+	if (!exists_there(a, &st))
+		return -ENOENT;
+	folder = S_ISDIR(st.st_mode);
+	replaces = exists_there(b, &over);
+	rc = covers(b, flags, folder);
+	if (rc)
+		return -rc;
+	if (refused_there(w, a, SV_OP_RENAME | SV_OP_DELETE) ||
+	    refused_there(w, b, SV_OP_RENAME | SV_OP_CREATE | SV_OP_WRITE |
+					(replaces ? SV_OP_DELETE : 0)))
+		return -EDOM;
+	w->match = b->match;
+	if (!may_move(w, a, b, folder) ||
+	    (flags & EXCHANGE && !may_move(w, b, a, replaces && S_ISDIR(over.st_mode))))
+		return -EXDEV;
+	if (sv_still_valid(&w->t) < 0)
+		return -ESRCH;
+	return syscall(SYS_renameat2, a->there.parent, a->there.last, b->there.parent,
+		       b->there.last, flags) < 0 ? -errno : 0;
+}
+
+static void carry_out(struct sv_work *w, struct end *a, struct end *b)
+{
+	int rc;
+
+	pthread_rwlock_wrlock(&w->sh->names);
+	rc = move(w, a, b, (uint32_t)w->in.flags);
+	pthread_rwlock_unlock(&w->sh->names);
+	sv_place_close(&a->there);
+	sv_place_close(&b->there);
+	if (rc == -EDOM)
+		return sv_refuse(w);
+	w->match = b->match;
+	if (rc == -EPERM && b->original && S_ISLNK(b->st.st_mode))
+		return sv_refuse_why(w, EPERM, "the original has a link of this name, which would "
+					       "still be followed");
+	if (rc == 0)
+		atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
+	sv_give_result(w, rc);
+}
+
+/* Do the rules about the two names let it go on? False = refused and answered. */
+static bool decided(struct sv_work *w, const struct end *a, struct end *b)
+{
+	const uint32_t gone = b->original ? SV_OP_DELETE : 0;
+
+	if (sv_shadow_refused(w, a->asked, SV_OP_RENAME | SV_OP_DELETE) ||
+	    sv_shadow_refused(w, b->asked, SV_OP_RENAME | gone)) {
+		sv_refuse(w);
+		return false;
+	}
+	if (b->match.action == SV_DENY) {
+		w->match = b->match;
+		sv_refuse(w);
+		return false;
+	}
+	return true;
+}
+
+bool sv_tree_rename(struct sv_work *w, const bool missing[2])
+{
+	struct end a, b;
+	cleanup_fd int found = -1;
+
+	if (!w->sh->steers || w->sh->observe)
+		return false;
+	look_at_original(&a, &w->place[0], missing[0]);
+	look_at_original(&b, &w->place[1], missing[1]);
+	found = sv_shadow(w, &w->place[0]);
+	a.match = w->match;
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path_of(b.asked), SV_OP_CREATE | SV_OP_WRITE,
+			 &b.match);
+	if (found < 0 && !sv_steer_goes_to_tree(w, &b.match)) {
+		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+		return false;
+	}
+	a.original = a.original && !sv_shadow_only(w, a.asked);
+	b.original = b.original && !sv_shadow_only(w, b.asked);
+	if (!decided(w, &a, &b))
+		return true;
+	if (found < 0) {
+		w->match = b.match;
+		sv_fail_call(w, a.original ? EXDEV : ENOENT);
+	} else if (b.match.action != SV_STEER || a.match.rule != b.match.rule || a.original) {
+		w->match = a.match;
+		sv_fail_call(w, EXDEV);
+	} else {
+		carry_out(w, &a, &b);
+	}
+	return true;
+}
+
+/* Does the object lie below the folder that the rule's tree is? */
+static bool lies_in(const struct sv_work *w, int rule, const struct sv_place *object)
+{
+	char name[32], path[SV_PATH_MAX];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%d", w->sh->dest[rule].fd);
+	n = readlinkat(w->paths.self_fd, name, path, sizeof(path));
+	return n > 0 && n < (ssize_t)sizeof(path) && !object->held && object->len > n &&
+	       !memcmp(object->path, path, (size_t)n) && (n == 1 || object->path[n] == '/');
+}
+
+/* What may be looser under the new name: by the name it was called or found by, and by
+ * its true one. */
+static bool may_link(struct sv_work *w, const struct sv_place *from, const char *called,
+		     const struct end *to)
+{
+	const struct sv_policy *p = w->sh->policy;
+	const uint32_t in = sv_blocks_in(w);
+	const struct sv_str name = { (const uint8_t *)called, called ? strlen(called) : 0 };
+
+	return sv_match_may_move(p, in, called ? name : path_of(from), path_of(to->asked), false) &&
+	       sv_match_may_move(p, in, path_of(from), path_of(&to->there), false);
+}
+
+static int link_there(struct sv_work *w, const char *called, struct end *to)
+{
+	const struct sv_place *from = &w->place[0];
+	char self[32];
+	int rc;
+
+	if (S_ISDIR(from->st.st_mode))
+		return -EPERM;
+	if (!lies_in(w, to->match.rule, from))
+		return -EXDEV;
+	rc = go_there(w, to);
+	if (rc < 0)
+		return rc;
+	if (refused_there(w, to, SV_OP_CREATE))
+		return -EDOM;
+	if (!may_link(w, from, called, to))
+		return -EXDEV;
+	if (sv_still_valid(&w->t) < 0)
+		return -ESRCH;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", from->fd);
+	return linkat(AT_FDCWD, self, to->there.parent, to->there.last, AT_SYMLINK_FOLLOW) < 0 ?
+		       -errno : 0;
+}
+
+bool sv_tree_link(struct sv_work *w, const char *called, bool missing)
+{
+	struct end to;
+	int rc;
+
+	if (!w->sh->steers || w->sh->observe)
+		return false;
+	look_at_original(&to, &w->place[1], missing);
+	w->ops |= SV_OP_CREATE;
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path_of(to.asked), SV_OP_CREATE, &to.match);
+	if (!sv_steer_goes_to_tree(w, &to.match)) {
+		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+		if (called && to.match.action == SV_ALLOW)
+			sv_fail_call(w, EXDEV);
+		return called && to.match.action == SV_ALLOW;
+	}
+	if (to.original && !sv_shadow_only(w, to.asked))
+		rc = -EEXIST;
+	else
+		rc = link_there(w, called, &to);
+	sv_place_close(&to.there);
+	if (rc != -EDOM)
+		w->match = to.match;
+	if (rc == -EDOM)
+		sv_refuse(w);
+	else
+		sv_give_result(w, rc);
+	return true;
+}

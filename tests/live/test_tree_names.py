@@ -1,0 +1,207 @@
+"""Renames, links and changes of attributes where writes go to a tree of their own.
+
+Where nothing of the original is in the way, a program sees what it would see natively: the
+same script runs on a plain copy of the original, and prints the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from live_world import POLICY, Result, Supervised
+
+pytestmark = pytest.mark.live
+
+PYTHON = "/usr/bin/python3"
+
+
+def rules(supervised: Supervised, orig: Path, ops: str = "[write, create]", more: str = "") -> str:
+    """A workspace, a tree that is only read, and the tree that its writes go to."""
+    scratch = supervised.root / "scratch"
+    return (
+        POLICY
+        + f'  - {{id: seen, allow: [read, list], paths: ["{orig}/**"]}}\n'
+        + f'  - {{id: away, steer: {ops}, paths: ["{orig}/**"], to: "{scratch}"}}\n'
+        + more
+    )
+
+
+@pytest.fixture
+def orig(tmp_path: Path) -> Path:
+    """A tree outside of the workspace with two files and a folder."""
+    top = tmp_path / "orig"
+    (top / "sub").mkdir(parents=True)
+    (top / "file").write_text("original\n")
+    (top / "other").write_text("other\n")
+    (top / "link").symlink_to("file")
+    (top / "sub" / "deep").write_text("deep\n")
+    return top
+
+
+def state(top: Path) -> list[tuple[str, int, bytes]]:
+    """What a tree holds, to see that nothing changed."""
+    return [
+        (str(path), path.lstat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in sorted(top.rglob("*"))
+    ]
+
+
+def twice(
+    supervised: Supervised, orig: Path, argv: list[str], policy: str | None = None
+) -> tuple[Result, Result]:
+    """Run a command with the tree as its last argument: on a plain copy, and steered."""
+    copy = supervised.root / "copy"
+    shutil.copytree(orig, copy, symlinks=True)
+    before = state(orig)
+    native = supervised.natively([*argv, str(copy)])
+    done = supervised([*argv, str(orig)], policy or rules(supervised, orig))
+    assert state(orig) == before, "the original changed"
+    return native, done
+
+
+# What every line does is tried: `name(errno)` or what came out.
+PRELUDE = """\
+import ctypes, errno, os, sys
+top = sys.argv[1]
+os.chdir(top)
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(what, *args):
+    try:
+        got = what(*args)
+    except OSError as error:
+        got = errno.errorcode[error.errno]
+    print(what.__name__, *args[:2], "->", got)
+def put(name, text):
+    with open(name, "w") as file:
+        file.write(text)
+def get(name):
+    with open(name) as file:
+        return file.read()
+def rename2(old, new, flags):
+    if libc.renameat2(-100, old.encode(), -100, new.encode(), flags):
+        raise OSError(ctypes.get_errno(), "renameat2")
+"""
+
+
+def python(code: str) -> list[str]:
+    """The command that runs code after the prelude."""
+    return [PYTHON, "-c", PRELUDE + code]
+
+
+def test_atomic_save(supervised: Supervised, orig: Path) -> None:
+    """What is written under another name and renamed over a file is the file's new text."""
+    code = """\
+for name in ("file", "new", "sub/deep", "sub/new"):
+    put(name + ".tmp", "saved " + name)
+    tried(os.rename, name + ".tmp", name)
+    tried(get, name); tried(get, name + ".tmp"); tried(os.path.getsize, name)
+os.mkdir("d"); put("d/.t", "in d"); tried(os.rename, "d/.t", "d/f"); tried(get, "d/f")
+tried(os.replace, "d/f", "sub/moved"); tried(get, "sub/moved"); tried(get, "d/f")
+os.mkdir("e"); put("e/x", "deep"); tried(os.rename, "e", "d/e"); tried(get, "d/e/x")
+tried(get, "e/x"); tried(os.rename, "d", "sub/d"); tried(get, "sub/d/e/x")
+tried(os.rename, "sub/d/e/", "sub/d/f/"); tried(get, "sub/d/f/x")
+"""
+    native, done = twice(supervised, orig, python(code))
+    assert done.lines() == native.lines(), done.err
+    assert (supervised.root / "scratch" / "file").read_text() == "saved file"
+
+
+def test_rename_says_what_the_kernel_says(supervised: Supervised, orig: Path) -> None:
+    """Refusals about kinds, missing names and NOREPLACE have the kernel's errno."""
+    code = """\
+put("n", "n"); os.mkdir("d"); put("d/x", "x"); os.mkdir("empty")
+tried(os.rename, "missing", "x"); tried(os.rename, "nowhere/a", "x")
+tried(os.rename, "n", "nowhere/x"); tried(os.rename, "n", "d"); tried(os.rename, "d", "n")
+tried(os.rename, "n", "sub"); tried(os.rename, "d", "file"); tried(os.rename, "d", "d/in")
+tried(os.rename, "n/", "m"); tried(os.rename, "n", "m/"); tried(os.rename, "n", ".")
+tried(os.rename, "d", "empty"); tried(get, "empty/x"); tried(os.rename, "n", "file/x")
+tried(rename2, "n", "file", 1); tried(rename2, "n", "sub/deep", 1); tried(rename2, "n", "m", 1)
+put("k", "k"); tried(rename2, "k", "m", 1); tried(rename2, "k", "m", 2)
+tried(get, "k"); tried(get, "m"); tried(rename2, "k", "none", 2); tried(rename2, "k", "empty", 2)
+tried(get, "k/x"); tried(get, "empty"); tried(rename2, "k", "m", 3); tried(rename2, "k", "m", 9)
+tried(os.rename, "m", "m"); tried(get, "m")
+tried(os.mkdir, "sub"); tried(os.mkdir, "file"); tried(os.symlink, "a", "file")
+tried(os.mkdir, "nowhere/d"); tried(os.mknod, "other"); tried(open, "file", "x")
+tried(open, "nowhere/f", "w"); tried(os.mkdir, "z/"); tried(os.path.isdir, "z")
+tried(os.mkdir, "z/y/"); tried(os.path.isdir, "z/y"); tried(os.rmdir, "z/y/")
+"""
+    native, done = twice(supervised, orig, python(code))
+    assert done.lines() == native.lines(), done.err
+
+
+def test_the_border(supervised: Supervised, orig: Path) -> None:
+    """Across the tree's border, and from the original, names are not moved but copied."""
+    code = """\
+out = sys.argv[2] if len(sys.argv) > 2 else os.environ["OUT"]
+put(out + "/w", "w"); put("n", "n"); put("both", "b"); put("file", "over")
+tried(os.rename, out + "/w", "w"); tried(os.rename, "n", out + "/n")
+tried(os.rename, "other", "moved"); tried(os.rename, "file", "moved")
+tried(os.rename, "sub", "moved"); tried(rename2, "file", "n", 2); tried(rename2, "n", "other", 2)
+tried(os.rename, "n", "link"); tried(os.rename, out + "/scratch/n", "m")
+tried(os.rename, "n", out + "/scratch/m"); tried(os.link, "n", out + "/n")
+tried(os.link, "other", "linked"); tried(os.link, out + "/w", "linked"); tried(get, "n")
+os.mkdir("sub/new"); tried(os.rename, "sub/new", "d"); os.mkdir("sub2"); put("sub/x", "x")
+tried(os.rename, "sub", "sub2")
+"""
+    before = state(orig)
+    done = supervised([*python(code), orig, supervised.root], rules(supervised, orig))
+    assert state(orig) == before
+    root = supervised.root
+    assert done.lines() == [
+        *(f"rename {root}/w w -> EXDEV", f"rename n {root}/n -> EXDEV"),
+        *("rename other moved -> EXDEV", "rename file moved -> EXDEV"),
+        *("rename sub moved -> EXDEV", "rename2 file n -> EXDEV", "rename2 n other -> EXDEV"),
+        *("rename n link -> EPERM", f"rename {root}/scratch/n m -> EXDEV"),
+        *(f"rename n {root}/scratch/m -> EXDEV", f"link n {root}/n -> EXDEV"),
+        *("link other linked -> EXDEV", f"link {root}/w linked -> EXDEV", "get n -> n"),
+        *("rename sub/new d -> None", "rename sub sub2 -> EXDEV"),
+    ], done.err
+
+
+def test_mv_copies(supervised: Supervised, orig: Path) -> None:
+    """mv into the tree, out of it and of what only the tree holds does what it says."""
+    script = f"""\
+cd {orig}; echo w >{supervised.root}/w
+mv {supervised.root}/w w && cat w; test -e {supervised.root}/w || echo moved
+mv w {supervised.root}/v && cat {supervised.root}/v; test -e w || echo moved
+mkdir d; echo x >d/x; mv d e && cat e/x; mv e {supervised.root}/e && cat {supervised.root}/e/x
+mv file copied; cat copied; cat file
+"""
+    done = supervised(["sh", "-c", script], rules(supervised, orig))
+    assert done.lines() == ["w", "moved", "w", "moved", "x", "x", "original", "original"]
+    assert b"cannot remove 'file'" in done.err
+
+
+def test_links_within_the_tree(supervised: Supervised, orig: Path) -> None:
+    """A hard link joins two names of the tree, and is one file under both."""
+    code = """\
+put("n", "n"); os.mkdir("d")
+tried(os.link, "n", "m"); put("n", "changed"); tried(get, "m")
+print(os.stat("n").st_nlink, os.path.samefile("n", "m"))
+tried(os.link, "n", "d/l"); tried(os.link, "n", "file"); tried(os.link, "n", "m")
+tried(os.link, "d", "e"); tried(os.link, "missing", "e"); tried(os.link, "n", "nowhere/e")
+tried(os.link, "n", "sub/l"); os.unlink("n"); tried(get, "sub/l"); tried(get, "d/l")
+os.symlink("to", "s"); os.link("s", "t", follow_symlinks=False); tried(os.readlink, "t")
+"""
+    native, done = twice(supervised, orig, python(code))
+    assert done.lines() == native.lines(), done.err
+
+
+def test_nameless_files(supervised: Supervised, orig: Path) -> None:
+    """A file without a name that was made in the tree's own folder gets a name there."""
+    code = """\
+os.mkdir("d")
+fd = os.open("d", os.O_RDONLY)
+one = os.open(f"/proc/self/fd/{fd}", os.O_TMPFILE | os.O_RDWR)
+os.write(one, b"text")
+os.link(f"/proc/self/fd/{one}", "d/named", follow_symlinks=True); tried(get, "d/named")
+os.link(f"/proc/self/fd/{one}", "top", follow_symlinks=True); tried(get, "top")
+"""
+    native, done = twice(supervised, orig, python(code))
+    assert done.lines() == native.lines(), done.err
+    code = 'tried(os.open, "sub", os.O_TMPFILE | os.O_RDWR); os.mkdir("e")\n'
+    code += 'tried(os.open, "e", os.O_TMPFILE | os.O_RDWR)\n'
+    done = supervised([*python(code), orig], rules(supervised, orig))
+    assert [line.split()[-1] for line in done.lines()] == ["ENOTSUP", "ENOTSUP"], done.err
