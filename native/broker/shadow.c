@@ -94,12 +94,12 @@ bool sv_shadow_only(struct sv_work *w, const struct sv_place *p)
 	return steers_to_tree(w, p, SV_OP_READ, &m);
 }
 
-bool sv_shadow_refused(struct sv_work *w, const struct sv_place *p, uint32_t ops)
+bool sv_shadow_refused(struct sv_work *w, struct sv_str path, uint32_t ops)
 {
 	struct sv_match m;
 
 	w->ops |= ops;
-	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path_of(p), ops, &m);
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, ops, &m);
 	if (m.action != SV_DENY || m.rule < 0)
 		return false;
 	w->match = m;
@@ -135,7 +135,7 @@ static void unlink_there(struct sv_work *w, bool original)
 	struct sv_place *p = &w->place[0];
 	int rc;
 
-	if (sv_shadow_refused(w, p, SV_OP_DELETE))
+	if (sv_shadow_refused(w, path_of(p), SV_OP_DELETE))
 		return sv_refuse(w);
 	if (original)
 		return sv_refuse_why(w, EPERM, "what was written to another tree would give way to the "

@@ -21,7 +21,7 @@ int sv_shadow_pin(struct sv_work *w, int how, int rc, char *called);
 bool sv_shadow_only(struct sv_work *w, const struct sv_place *p);
 /* Does a rule deny ops on this name, wherever its object lies? Then w->match is that rule;
  * what no rule speaks of was decided when it was steered. */
-bool sv_shadow_refused(struct sv_work *w, const struct sv_place *p, uint32_t ops);
+bool sv_shadow_refused(struct sv_work *w, struct sv_str path, uint32_t ops);
 /* sv_shadow() for an open that only reads: was it steered, and answered? What was written
  * is read again, unless a rule denies reading. */
 bool sv_shadow_open(struct sv_work *w, struct sv_place *p);

@@ -161,8 +161,8 @@ static bool decided(struct sv_work *w, const struct end *a, struct end *b)
 {
 	const uint32_t gone = b->original ? SV_OP_DELETE : 0;
 
-	if (sv_shadow_refused(w, a->asked, SV_OP_RENAME | SV_OP_DELETE) ||
-	    sv_shadow_refused(w, b->asked, SV_OP_RENAME | gone)) {
+	if (sv_shadow_refused(w, path_of(a->asked), SV_OP_RENAME | SV_OP_DELETE) ||
+	    sv_shadow_refused(w, path_of(b->asked), SV_OP_RENAME | gone)) {
 		sv_refuse(w);
 		return false;
 	}

@@ -31,7 +31,8 @@ ALL_OPS = 255
 CHANGES = WRITE | CREATE | DELETE | RENAME | METADATA
 RULE_OPS = {**OP_BITS, "read": READ | LIST, "all": ALL_OPS}
 """What a word in a files rule stands for: ``read`` speaks of folders too."""
-STEERABLE = {"read", "write", "create"}
+STEERABLE = {"read", "write", "create", "metadata"}
+"""``metadata`` to whole trees only: a file that stands for others keeps its own."""
 TRASH = "trash"
 """What a steer of deletes goes to, and nothing else."""
 

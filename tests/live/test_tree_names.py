@@ -205,3 +205,101 @@ os.link(f"/proc/self/fd/{one}", "top", follow_symlinks=True); tried(get, "top")
     code += 'tried(os.open, "e", os.O_TMPFILE | os.O_RDWR)\n'
     done = supervised([*python(code), orig], rules(supervised, orig))
     assert [line.split()[-1] for line in done.lines()] == ["ENOTSUP", "ENOTSUP"], done.err
+
+
+ATTRIBUTES = """\
+def mode(name): return oct(os.stat(name).st_mode)
+def when(name): return os.stat(name).st_mtime_ns
+def attr(name): return os.getxattr(name, "user.a")
+os.umask(0o022); put("n", "n"); os.mkdir("d")
+for name in ("n", "d"):
+    tried(os.chmod, name, 0o700); tried(mode, name)
+    tried(os.utime, name, (1, 2)); tried(when, name)
+    tried(os.chown, name, -1, os.getgid()); tried(os.stat, "missing")
+os.symlink("to", "s"); os.utime("s", (3, 4), follow_symlinks=False); print(os.lstat("s").st_mtime)
+tried(os.setxattr, "n", "user.a", b"v"); tried(attr, "n"); print(os.listxattr("n"))
+tried(os.removexattr, "n", "user.a"); tried(attr, "n"); tried(os.setxattr, "n", "user.a", b"v", 2)
+tried(os.truncate, "n", 5); tried(get, "n"); tried(os.truncate, "d", 1); tried(os.truncate, "no", 1)
+tried(os.chmod, "no", 0o600); tried(os.utime, "no"); tried(os.setxattr, "no", "user.a", b"")
+tried(os.truncate, "file", 3); tried(get, "file"); tried(os.truncate, "sub/deep", 7)
+tried(os.path.getsize, "sub/deep"); tried(os.chmod, "file", 0o751); tried(mode, "file")
+"""
+
+
+def test_attributes_in_the_tree(supervised: Supervised, orig: Path) -> None:
+    """Mode, owner, times, length and attributes change where the name lies in the tree."""
+    native, done = twice(supervised, orig, python(ATTRIBUTES))
+    assert done.lines() == native.lines(), done.err
+
+
+def test_attributes_are_steered(supervised: Supervised, orig: Path) -> None:
+    """Where metadata is steered, too, a file is copied to the tree with the change made."""
+    (orig / "other").chmod(0o640)
+    code = """\
+tried(os.chmod, "file", 0o751); tried(mode, "file"); tried(get, "file")
+tried(os.utime, "sub/deep", (1, 2)); tried(when, "sub/deep"); tried(get, "sub/deep")
+tried(os.setxattr, "other", "user.a", b"v"); tried(attr, "other"); tried(get, "other")
+tried(os.chown, "other", -1, os.getgid()); tried(os.path.exists, "missing")
+tried(os.chmod, "missing", 0o600); tried(os.removexattr, "file", "user.a")
+"""
+    policy = rules(supervised, orig, "[write, create, metadata]")
+    native, done = twice(supervised, orig, python(ATTRIBUTES + code), policy)
+    assert done.lines() == native.lines(), done.err
+    assert (supervised.root / "scratch" / "sub" / "deep").stat().st_mtime == 2
+    shutil.rmtree(supervised.root / "scratch")
+    code = 'tried(os.chmod, "sub", 0o700); tried(os.chmod, ".", 0o711); tried(get, "sub/deep")\n'
+    done = supervised([*python(code), orig], policy)
+    assert done.lines() == [
+        "chmod sub 448 -> None",
+        "chmod . 457 -> None",
+        "get sub/deep -> deep",
+        "",
+    ]
+    assert (supervised.root / "scratch").stat().st_mode & 0o777 == 0o711
+    assert (supervised.root / "scratch" / "sub").stat().st_mode & 0o777 == 0o700
+
+
+def test_attributes_of_the_original_stay(supervised: Supervised, orig: Path) -> None:
+    """Where metadata is not steered, that of the original is decided as it was."""
+    before = state(orig)
+    code = 'tried(os.chmod, "file", 0o700); tried(os.utime, "sub"); tried(os.chmod, "sub", 0o700)\n'
+    done = supervised([*python(code), orig], rules(supervised, orig))
+    assert [line.split()[-1] for line in done.lines()] == ["EACCES"] * 3, done.err
+    assert state(orig) == before
+
+
+DENIED = """\
+  - {{id: kept, deny: [delete, rename], paths: ["{0}/kept"], as: EROFS}}
+  - {{id: key, deny: read, paths: ["{0}/key*"]}}
+  - {{id: plain, deny: metadata, paths: ["{0}/plain"], as: EROFS}}
+  - {{id: there, deny: [write, create, delete, rename, metadata], as: EROFS,
+     paths: ["{1}/locked", "{1}/locked/**"]}}
+"""
+
+
+def test_denials_hold_in_the_tree(supervised: Supervised, orig: Path) -> None:
+    """What rules deny about a name, or about its place in the tree, is denied."""
+    locked = supervised.root / "scratch" / "locked"
+    locked.mkdir(parents=True)
+    (locked / "in").write_text("in\n")
+    code = """\
+put("kept", "k"); put("n", "n"); put("key", "secret"); put("plain", "p")
+tried(os.rename, "kept", "x"); tried(os.rename, "n", "kept"); tried(os.unlink, "kept")
+tried(os.rename, "key", "x"); tried(os.link, "key", "x"); tried(get, "x"); tried(get, "key")
+tried(os.chmod, "plain", 0o600); tried(os.utime, "plain"); tried(os.setxattr, "plain", "user.a", b"")
+tried(put, "locked/in", "x"); tried(put, "locked/new", "x"); tried(os.mkdir, "locked/d")
+tried(os.unlink, "locked/in"); tried(os.rename, "locked/in", "x"); tried(os.rename, "n", "locked/x")
+tried(os.rename, "n", "locked/in"); tried(os.link, "n", "locked/x"); tried(os.chmod, "locked/in", 0)
+tried(os.rename, "locked", "x"); tried(os.truncate, "locked/in", 0); tried(os.rmdir, "locked")
+tried(get, "locked/in")
+"""
+    policy = rules(supervised, orig, more=DENIED.format(orig, supervised.root / "scratch"))
+    done = supervised([*python(code), orig], policy)
+    ends = [line.split("-> ")[-1] for line in done.lines()]
+    assert ends == [
+        *["EROFS"] * 3,
+        *["ENOENT"] * 4,
+        *["EROFS"] * 15,
+        "in",
+        "",
+    ], done.err
