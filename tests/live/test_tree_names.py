@@ -286,7 +286,7 @@ def test_denials_hold_in_the_tree(supervised: Supervised, orig: Path) -> None:
 put("kept", "k"); put("n", "n"); put("key", "secret"); put("plain", "p")
 tried(os.rename, "kept", "x"); tried(os.rename, "n", "kept"); tried(os.unlink, "kept")
 tried(os.rename, "key", "x"); tried(os.link, "key", "x"); tried(get, "x"); tried(get, "key")
-tried(os.chmod, "plain", 0o600); tried(os.utime, "plain"); tried(os.setxattr, "plain", "user.a", b"")
+tried(os.chmod, "plain", 0); tried(os.utime, "plain"); tried(os.setxattr, "plain", "user.a", b"")
 tried(put, "locked/in", "x"); tried(put, "locked/new", "x"); tried(os.mkdir, "locked/d")
 tried(os.unlink, "locked/in"); tried(os.rename, "locked/in", "x"); tried(os.rename, "n", "locked/x")
 tried(os.rename, "n", "locked/in"); tried(os.link, "n", "locked/x"); tried(os.chmod, "locked/in", 0)
@@ -303,3 +303,120 @@ tried(get, "locked/in")
         "in",
         "",
     ], done.err
+
+
+LISTING = """\
+import shutil
+libc.telldir.restype = libc.opendir.restype = libc.readdir.restype = ctypes.c_void_p
+libc.telldir.argtypes = libc.readdir.argtypes = libc.closedir.argtypes = (ctypes.c_void_p,)
+libc.seekdir.argtypes = (ctypes.c_void_p, ctypes.c_long); libc.telldir.restype = ctypes.c_long
+libc.rewinddir.argtypes = (ctypes.c_void_p,)
+def one(stream):
+    entry = libc.readdir(stream)
+    return ctypes.string_at(entry + 19).decode() if entry else None
+def all_of(stream):
+    return list(iter(lambda: one(stream), None))
+"""
+
+
+def test_listings_show_both(supervised: Supervised, orig: Path) -> None:
+    """A folder's listing has the names of both trees, each of them once."""
+    code = """\
+def show(name):
+    kinds = lambda e: (e.name, e.is_dir(follow_symlinks=False), e.is_symlink(), e.inode() > 0)
+    print(name, sorted(map(kinds, os.scandir(name))))
+put("file", "again"); put("n", "n"); os.mkdir("d"); put("sub/x", "x"); put("d/y", "y")
+os.symlink("n", "l")
+for name in (".", "sub", "d", "sub/.."): show(name)
+shutil.rmtree("d"); os.unlink("n"); os.unlink("sub/x"); show("."); show("sub")
+"""
+    native, done = twice(supervised, orig, python(LISTING + code))
+    assert done.lines() == native.lines(), done.err
+
+
+def test_listings_of_many(supervised: Supervised, orig: Path) -> None:
+    """Long listings, read in parts, from remembered places, while names come and go."""
+    for i in range(700):
+        (orig / f"old-{i}-{'x' * (i % 97)}").touch()
+    code = """\
+for i in range(900): put(f"new-{i}-{'y' * (i % 89)}", "")
+names = os.listdir("."); print(len(names), len(set(names)))
+stream = libc.opendir(b"."); where = {}
+while True:
+    at = libc.telldir(stream); name = one(stream)
+    if name is None: break
+    where[name] = at
+print(len(where), sorted(where) == sorted([*names, ".", ".."]))
+wrong = 0
+for name, at in where.items():
+    libc.seekdir(stream, at); wrong += one(stream) != name
+print(wrong)
+libc.rewinddir(stream); print(sorted(all_of(stream)) == sorted(where), all_of(stream))
+libc.rewinddir(stream); first = one(stream); rest = all_of(stream)
+print(len(rest) + 1 == len(where))
+libc.rewinddir(stream); left = set()
+for name in iter(lambda: one(stream), None):
+    left.add(name)
+    if name.startswith("new-"): os.unlink(name)
+print(left == set(where), [n for n in os.listdir(".") if n.startswith("new-")])
+put("more", ""); libc.rewinddir(stream); print("more" in all_of(stream))
+"""
+    native, done = twice(supervised, orig, python(LISTING + code))
+    assert done.lines() == native.lines(), done.err
+
+
+def test_a_listing_ends(supervised: Supervised, orig: Path) -> None:
+    """A listing that is read while files are made for each name that it shows ends."""
+    code = """\
+put("start", "")
+stream = libc.opendir(b"."); made = 0
+while one(stream) is not None and made < 20000:
+    put(f"made-{made}", ""); made += 1
+print(made < 20000)
+"""
+    done = supervised([*python(LISTING + code), orig], rules(supervised, orig))
+    assert done.lines() == ["True"], done.err
+
+
+def test_old_listings(supervised: Supervised, orig: Path) -> None:
+    """The call that the first programs had shows both, too, in buffers that hold a few names."""
+    code = """\
+for i in range(30): put(f"new-{i}" + "z" * i, ""); os.makedirs(f"dir-{i}")
+def entries(number, room):
+    fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY); buf = ctypes.create_string_buffer(room)
+    while (n := libc.syscall(number, fd, buf, room)) > 0:
+        at = 0
+        while at < n:
+            size = int.from_bytes(buf.raw[at + 16:at + 18], "little")
+            if number == 78:
+                name, kind = buf.raw[at + 18:at + size - 1], buf.raw[at + size - 1]
+            else:
+                name, kind = buf.raw[at + 19:at + size], buf.raw[at + 18]
+            yield name.split(b"\\0")[0], kind
+            at += size
+    yield b"", n and ctypes.get_errno()
+for number in (78, 217):
+    for room in (88, 200, 4096): print(sorted(entries(number, room)))
+    print(list(entries(number, 8)))
+"""
+    native, done = twice(supervised, orig, python(code))
+    assert done.lines() == native.lines(), done.err
+
+
+def test_listings_keep_secrets(supervised: Supervised, orig: Path) -> None:
+    """Names that rules hide or deny reading are in no listing, wherever they lie."""
+    scratch = supervised.root / "scratch"
+    (scratch / "closed").mkdir(parents=True)
+    (scratch / "closed" / "in").touch()
+    for name in ("ghost", "key", "n", "there"):
+        (scratch / name).touch()
+    more = f"""\
+  - {{id: ghost, deny: all, as: ENOENT, paths: ["{orig}/ghost"]}}
+  - {{id: key, deny: read, paths: ["{orig}/key"]}}
+  - {{id: there, deny: read, paths: ["{scratch}/there"]}}
+  - {{id: closed, deny: list, paths: ["{scratch}/closed"]}}
+"""
+    (orig / "closed").mkdir()
+    code = 'print(sorted(os.listdir("."))); print(os.listdir("closed"))\n'
+    done = supervised([*python(code), orig], rules(supervised, orig, more=more))
+    assert done.lines() == [str(sorted(["closed", "file", "link", "n", "other", "sub"])), "[]"]
