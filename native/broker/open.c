@@ -266,6 +266,8 @@ static void open_path_only(struct sv_work *w)
 {
 	struct sv_exec_plan *plan;
 
+	if (!w->in.how)
+		return sv_let_go(w);
 	if (w->in.resolve)
 		return sv_refuse_why(w, ENOSYS, "openat2 with O_PATH and resolve flags");
 	plan = sv_exec_plan_new();
@@ -362,7 +364,7 @@ void sv_do_open(struct sv_work *w)
 	w->in.flags = how.flags;
 	w->in.mode = how.mode;
 	if (how.flags & O_PATH)
-		return open_path_only(w);
+		return sv_shadow_open_path(w) ? (void)0 : open_path_only(w);
 	if (is_tmpfile(how.flags))
 		return open_tmpfile(w);
 	if (!sv_open_directly(w))

@@ -25,6 +25,9 @@ bool sv_shadow_refused(struct sv_work *w, struct sv_str path, uint32_t ops);
 /* sv_shadow() for an open that only reads: was it steered, and answered? What was written
  * is read again, unless a rule denies reading. */
 bool sv_shadow_open(struct sv_work *w, struct sv_place *p);
+/* The same for an open with O_PATH: what lies in the tree is opened for reading, as the
+ * kernel lets no such descriptor be handed over. */
+bool sv_shadow_open_path(struct sv_work *w);
 /* The same for the removal of a name whose folder was pinned, or not (rc): what lies in
  * the tree alone is removed there. */
 bool sv_shadow_unlink(struct sv_work *w, int rc);

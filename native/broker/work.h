@@ -123,7 +123,7 @@ int sv_new_mode(struct sv_work *w, const struct sv_place *parent, mode_t mode, m
 typedef void sv_handler(struct sv_work *w);
 sv_handler sv_do_open, sv_do_mkdir, sv_do_mknod, sv_do_unlink, sv_do_rename, sv_do_link;
 sv_handler sv_do_symlink, sv_do_chmod, sv_do_chown, sv_do_utime, sv_do_truncate, sv_do_exec;
-sv_handler sv_do_xattr, sv_do_watch;
+sv_handler sv_do_xattr, sv_do_watch, sv_do_chdir;
 /* broker/look*.c, listing.c: only where the policy hides names. */
 sv_handler sv_do_stat, sv_do_statx, sv_do_access, sv_do_readlink, sv_do_statfs, sv_do_getxattr;
 sv_handler sv_do_fileattr, sv_do_getdents;

@@ -298,5 +298,9 @@ class Policy:
     @property
     def looks(self) -> bool:
         """Return whether calls that only look are asked about: names are hidden or elsewhere."""
-        trees = any(rule.dest_kind == DEST_TREE for rule in self.files)
-        return self.hides or (trees and not self.observe)
+        return self.hides or self.trees
+
+    @property
+    def trees(self) -> bool:
+        """Return whether names may lie in another tree than where they are asked for."""
+        return not self.observe and any(rule.dest_kind == DEST_TREE for rule in self.files)

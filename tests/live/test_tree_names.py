@@ -420,3 +420,47 @@ def test_listings_keep_secrets(supervised: Supervised, orig: Path) -> None:
     code = 'print(sorted(os.listdir("."))); print(os.listdir("closed"))\n'
     done = supervised([*python(code), orig], rules(supervised, orig, more=more))
     assert done.lines() == [str(sorted(["closed", "file", "link", "n", "other", "sub"])), "[]"]
+
+
+def test_folders_of_the_tree(supervised: Supervised, orig: Path) -> None:
+    """A folder that only the tree has is a working folder, and one to start from."""
+    code = """\
+here = os.getcwd()
+os.makedirs("d/e"); put("d/f", "f"); put("d/e/g", "g")
+tried(os.chdir, "d"); tried(get, "f"); put("new", "n"); os.mkdir("m"); tried(get, "../d/new")
+tried(os.chdir, "e"); tried(get, "g"); tried(os.chdir, "../../d/e"); os.chdir(here)
+tried(get, "d/new"); tried(os.chdir, "d/f"); tried(os.chdir, "missing"); tried(os.chdir, "d/no")
+before = os.listdir("/proc/self/fd")
+tried(os.chdir, "sub"); tried(get, "deep"); os.chdir(here)
+for _ in range(200): os.chdir("d"); os.chdir(here)
+print(before == os.listdir("/proc/self/fd"))
+for flags in (os.O_PATH, os.O_PATH | os.O_DIRECTORY, os.O_RDONLY | os.O_DIRECTORY):
+    fd = os.open("d", flags)
+    print(os.stat("f", dir_fd=fd).st_size, os.get_inheritable(fd), sorted(os.listdir("d")))
+    os.close(os.open("f", os.O_RDONLY, dir_fd=fd)); os.fchdir(fd); tried(get, "f"); os.chdir(here)
+tried(os.open, "d/f", os.O_PATH | os.O_DIRECTORY); tried(os.open, "no", os.O_PATH)
+print(os.fstat(os.open("d/f", os.O_PATH)).st_size, os.fstat(os.open("sub", os.O_PATH)).st_nlink > 0)
+"""
+    native, done = twice(supervised, orig, python(code))
+    assert done.lines() == native.lines(), done.err
+
+
+def test_a_working_folder_is_set_under_signals(supervised: Supervised, orig: Path) -> None:
+    """No signal is lost, and none ends up between the calls that set the folder."""
+    code = """\
+import signal, threading, time
+os.mkdir("d"); put("d/f", "f"); here = os.getcwd(); seen = []
+signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+def go(name):
+    try: os.chdir(name)
+    except InterruptedError: go(name)
+def other():
+    for _ in range(300): get(here + "/d/f")
+thread = threading.Thread(target=other); thread.start()
+for _ in range(1000): go(here); go("d"); get("f")
+signal.setitimer(signal.ITIMER_REAL, 0); thread.join()
+print(len(seen) > 10, len(os.listdir("/proc/self/fd")) < 12)
+"""
+    done = supervised([*python(code), orig], rules(supervised, orig))
+    assert done.lines() == ["True True"], done.err
