@@ -18,6 +18,8 @@ struct end {
 	const struct sv_place *asked;
 	struct sv_match match;	/* the steer */
 	bool original;		/* the original has it, too */
+	bool plain;		/* asked for by its true path in the other end's tree: */
+	char alias[SV_PATH_MAX];	/*   the name that would be steered there */
 	struct stat st;		/* of the original's */
 	struct sv_place there;	/* parent owned */
 };
@@ -25,6 +27,27 @@ struct end {
 static struct sv_str path_of(const struct sv_place *p)
 {
 	return (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
+}
+
+/* The true path of the rule's tree; its length, or -1. */
+static int tree_path(const struct sv_work *w, int rule, char *path)
+{
+	char name[32];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%d", w->sh->dest[rule].fd);
+	n = readlinkat(w->paths.self_fd, name, path, SV_PATH_MAX);
+	return n > 0 && n < SV_PATH_MAX ? (int)n : -1;
+}
+
+/* Does the object lie below the folder that the rule's tree is? */
+static bool lies_in(const struct sv_work *w, int rule, const struct sv_place *object)
+{
+	char path[SV_PATH_MAX];
+	const int n = tree_path(w, rule, path);
+
+	return n > 0 && !object->held && object->len > n && !memcmp(object->path, path, (size_t)n) &&
+	       (n == 1 || object->path[n] == '/');
 }
 
 int sv_tree_pin(struct sv_work *w, int i, bool *missing)
@@ -44,9 +67,24 @@ static void look_at_original(struct end *e, const struct sv_place *p, bool missi
 	char name[SV_PATH_MAX];
 
 	e->asked = p;
+	e->plain = false;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(p->last, "/"), p->last);
 	e->original = !missing && fstatat(p->parent, name, &e->st, AT_SYMLINK_NOFOLLOW) == 0;
 	sv_place_init(&e->there);
+}
+
+static int go_plainly(struct end *e)
+{
+	const struct sv_place *p = e->asked;
+
+	e->there.parent = fcntl(p->parent, F_DUPFD_CLOEXEC, 3);
+	if (e->there.parent < 0)
+		return -errno;
+	memcpy(e->there.path, p->path, sizeof(p->path));
+	memcpy(e->there.last, p->last, sizeof(p->last));
+	e->there.len = p->len;
+	e->there.slash = p->slash;
+	return 0;
 }
 
 /* Opens the folder in the tree and joins the name's true path there. 0 or -errno. */
@@ -54,6 +92,8 @@ static int go_there(struct sv_work *w, struct end *e)
 {
 	int dir, rc;
 
+	if (e->plain)
+		return go_plainly(e);
 	w->match = e->match;
 	dir = sv_steer_folder(w, e->asked, e->there.last);
 	if (dir < 0)
@@ -74,13 +114,20 @@ static bool exists_there(const struct end *e, struct stat *st)
 	return fstatat(e->there.parent, name, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The same rule both by the names that were asked for and by the true ones. */
+static struct sv_str name_of(const struct end *e)
+{
+	if (e->plain)
+		return (struct sv_str){ (const uint8_t *)e->alias, strlen(e->alias) };
+	return path_of(e->asked);
+}
+
+/* Both by the names that are steered and by the true ones. */
 static bool may_move(struct sv_work *w, const struct end *a, const struct end *b, bool folder)
 {
 	const struct sv_policy *p = w->sh->policy;
 	const uint32_t in = sv_blocks_in(w);
 
-	return sv_match_may_move(p, in, path_of(a->asked), path_of(b->asked), folder) &&
+	return sv_match_may_move(p, in, name_of(a), name_of(b), folder) &&
 	       sv_match_may_move(p, in, path_of(&a->there), path_of(&b->there), folder);
 }
 
@@ -98,8 +145,17 @@ static int covers(const struct end *b, uint32_t flags, bool folder)
 	return S_ISLNK(b->st.st_mode) ? EPERM : 0;
 }
 
-static bool refused_there(struct sv_work *w, const struct end *e, uint32_t ops)
+/* What is asked for by its true path needs rules that allow it; of what was steered there,
+ * what no rule speaks of was decided. */
+static bool refused_there(struct sv_work *w, const struct end *e, uint32_t ops, uint32_t plain_ops)
 {
+	if (e->plain) {
+		if (sv_decide_call(w, plain_ops, e->asked))
+			return false;
+		if (w->match.action == SV_STEER)
+			w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule, .err = EXDEV };
+		return true;
+	}
 	w->match = e->match;
 	return sv_steer_denied(w, e->there.parent, e->there.last, ops);
 }
@@ -109,6 +165,7 @@ static int move(struct sv_work *w, struct end *a, struct end *b, uint32_t flags)
 {
 	struct stat st, over;
 	bool folder, replaces;
+	uint32_t gone;
 	int rc = go_there(w, a);
 
 	if (rc == 0)
@@ -122,9 +179,9 @@ static int move(struct sv_work *w, struct end *a, struct end *b, uint32_t flags)
 	rc = covers(b, flags, folder);
 	if (rc)
 		return -rc;
-	if (refused_there(w, a, SV_OP_RENAME | SV_OP_DELETE) ||
-	    refused_there(w, b, SV_OP_RENAME | SV_OP_CREATE | SV_OP_WRITE |
-					(replaces ? SV_OP_DELETE : 0)))
+	gone = SV_OP_RENAME | (replaces && !(flags & EXCHANGE) ? SV_OP_DELETE : 0);
+	if (refused_there(w, a, SV_OP_RENAME | SV_OP_DELETE, SV_OP_RENAME) ||
+	    refused_there(w, b, SV_OP_CREATE | SV_OP_WRITE | gone, gone))
 		return -EDOM;
 	w->match = b->match;
 	if (!may_move(w, a, b, folder) ||
@@ -161,8 +218,8 @@ static bool decided(struct sv_work *w, const struct end *a, struct end *b)
 {
 	const uint32_t gone = b->original ? SV_OP_DELETE : 0;
 
-	if (sv_shadow_refused(w, path_of(a->asked), SV_OP_RENAME | SV_OP_DELETE) ||
-	    sv_shadow_refused(w, path_of(b->asked), SV_OP_RENAME | gone)) {
+	if ((!a->plain && sv_shadow_refused(w, path_of(a->asked), SV_OP_RENAME | SV_OP_DELETE)) ||
+	    (!b->plain && sv_shadow_refused(w, path_of(b->asked), SV_OP_RENAME | gone))) {
 		sv_refuse(w);
 		return false;
 	}
@@ -174,10 +231,51 @@ static bool decided(struct sv_work *w, const struct end *a, struct end *b)
 	return true;
 }
 
+/* One end is asked for by its true path in the tree that the other end is steered to. */
+static bool is_plain(const struct sv_work *w, struct end *e, const struct end *steered)
+{
+	const struct sv_place *p = e->asked, *s = steered->asked;
+	char path[SV_PATH_MAX];
+	int n, k = steered->match.prefix;
+
+	if (!lies_in(w, steered->match.rule, p))
+		return false;
+	n = tree_path(w, steered->match.rule, path);
+	while (n >= 0 && p->path[n] == '/')
+		n++;
+	while (k > 0 && s->path[k - 1] == '/')
+		k--;
+	if (n < 0 || k + 1 + p->len - n >= (int)sizeof(e->alias))
+		return false;
+	snprintf(e->alias, sizeof(e->alias), "%.*s/%s", k, s->path, p->path + n);
+	e->match = steered->match;
+	e->plain = true;
+	return true;
+}
+
+/* Both ends are known, and one of them at least is steered. */
+static void rename_ends(struct sv_work *w, struct end *a, struct end *b, bool there)
+{
+	a->original = a->original && !a->plain && !sv_shadow_only(w, a->asked);
+	b->original = b->original && !b->plain && !sv_shadow_only(w, b->asked);
+	if (!decided(w, a, b))
+		return;
+	if (!there) {
+		w->match = b->match;
+		sv_fail_call(w, a->original ? EXDEV : ENOENT);
+	} else if (b->match.action != SV_STEER || a->match.rule != b->match.rule || a->original) {
+		w->match = a->match;
+		sv_fail_call(w, EXDEV);
+	} else {
+		carry_out(w, a, b);
+	}
+}
+
 bool sv_tree_rename(struct sv_work *w, const bool missing[2])
 {
 	struct end a, b;
 	cleanup_fd int found = -1;
+	bool steered;
 
 	if (!w->sh->steers || w->sh->observe)
 		return false;
@@ -187,36 +285,15 @@ bool sv_tree_rename(struct sv_work *w, const bool missing[2])
 	a.match = w->match;
 	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path_of(b.asked), SV_OP_CREATE | SV_OP_WRITE,
 			 &b.match);
-	if (found < 0 && !sv_steer_goes_to_tree(w, &b.match)) {
+	steered = sv_steer_goes_to_tree(w, &b.match);
+	if (!steered && (found < 0 || missing[1])) {
 		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 		return false;
 	}
-	a.original = a.original && !sv_shadow_only(w, a.asked);
-	b.original = b.original && !sv_shadow_only(w, b.asked);
-	if (!decided(w, &a, &b))
-		return true;
-	if (found < 0) {
-		w->match = b.match;
-		sv_fail_call(w, a.original ? EXDEV : ENOENT);
-	} else if (b.match.action != SV_STEER || a.match.rule != b.match.rule || a.original) {
-		w->match = a.match;
-		sv_fail_call(w, EXDEV);
-	} else {
-		carry_out(w, &a, &b);
-	}
+	if (!steered)
+		is_plain(w, &b, &a);
+	rename_ends(w, &a, &b, found >= 0 || (!missing[0] && is_plain(w, &a, &b)));
 	return true;
-}
-
-/* Does the object lie below the folder that the rule's tree is? */
-static bool lies_in(const struct sv_work *w, int rule, const struct sv_place *object)
-{
-	char name[32], path[SV_PATH_MAX];
-	ssize_t n;
-
-	snprintf(name, sizeof(name), "%d", w->sh->dest[rule].fd);
-	n = readlinkat(w->paths.self_fd, name, path, sizeof(path));
-	return n > 0 && n < (ssize_t)sizeof(path) && !object->held && object->len > n &&
-	       !memcmp(object->path, path, (size_t)n) && (n == 1 || object->path[n] == '/');
 }
 
 /* What may be looser under the new name: by the name it was called or found by, and by
@@ -245,7 +322,7 @@ static int link_there(struct sv_work *w, const char *called, struct end *to)
 	rc = go_there(w, to);
 	if (rc < 0)
 		return rc;
-	if (refused_there(w, to, SV_OP_CREATE))
+	if (refused_there(w, to, SV_OP_CREATE, 0))
 		return -EDOM;
 	if (!may_link(w, from, called, to))
 		return -EXDEV;
