@@ -6,7 +6,9 @@ same script runs on a plain copy of the original, and prints the same.
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -491,3 +493,168 @@ print(len(seen) > 10, len(os.listdir("/proc/self/fd")) < 12)
 """
     done = supervised([*python(code), orig], rules(supervised, orig))
     assert done.lines() == ["True True"], done.err
+
+
+MORE = "  - {id: more, allow: read, paths: [/dev/urandom, /sys/devices/**]}\n"
+
+FILES = """\
+cd $1
+touch new; stat -c %s new; touch -d @5 new; stat -c %Y new; touch -d @9 file; stat -c %Y file
+cp -p other cp1; cat cp1; stat -c '%Y %a' cp1
+cp -r sub subcopy; cat subcopy/deep; cp -a sub suba
+ls -R; mkdir d; cp file d/; cp -t d other; mv cp1 d/; ls d
+install -m 700 file d/in; stat -c %a d/in
+tar cf a.tar sub file; mkdir x; tar xpf a.tar -C x; ls -R x; stat -c %Y x/file
+sed -i s/original/changed/ file; cat file; sort -ro other other; cat other
+ln file hard; ln -s x sym; ls -l sym | cut -c1; find . -type f | sort; du -a . | wc -l
+mkdir -p p/q/r; cd p/q; pwd; cd r; echo r >in; cat ../r/in; cd ../../..; cat p/q/r/in
+rm -rf d x subcopy suba p; ls
+"""
+RSYNC = """\
+cd $1; mkdir out; rsync -a sub/ out/; ls out; rsync -a sub file out2/; ls -R out2
+echo more >>out2/file; touch -d @7 out2/file; rsync -a out2/ out/
+cat out/file; stat -c %Y out/file; rm -r out; ls
+"""
+GIT = """\
+cd $1; export HOME=$1/none GIT_CONFIG_NOSYSTEM=1
+export GIT_AUTHOR_DATE=2020-01-01T00:00:00Z GIT_COMMITTER_DATE=2020-01-01T00:00:00Z
+git init -q -b main repo; cd repo; git config user.name n; git config user.email e
+echo a >a; mkdir s; echo b >s/b; git add .; git commit -qm one; git log --format=%s%h
+echo c >>a; git mv s/b s/c; git commit -qam two; git checkout -q -b br HEAD~1; cat a; ls -R
+git checkout -q main; git merge -q br; git gc -q; git fsck; git status --short
+cd ..; git clone -q repo clone; cat clone/a; cd clone; git pull -q; git log --format=%s
+cd ..; rm -rf repo clone; ls
+"""
+
+
+@pytest.mark.parametrize("tool", ["cp", "rsync", "git"])
+def test_tools(supervised: Supervised, orig: Path, tool: str) -> None:
+    """Tools that save, copy, unpack and commit do what they do natively."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    script = {"cp": FILES, "rsync": RSYNC, "git": GIT}[tool]
+    policy = rules(supervised, orig, more=MORE)
+    native, done = twice(supervised, orig, ["sh", "-ec", script, "sh"], policy)
+    found = [line.replace(str(orig), "TOP") for line in done.lines()]
+    assert found == [
+        line.replace(str(supervised.root / "copy"), "TOP") for line in native.lines()
+    ], done.err
+    assert (native.code, done.code, done.denied()) == (0, 0, []), done.err
+
+
+def outside_of(top: Path) -> Path:
+    """A folder that nobody may write to, with a file to be changed by mistake."""
+    top.mkdir()
+    (top / "victim").write_text("victim\n")
+    return top
+
+
+def test_a_swapped_folder_leads_nowhere(
+    supervised: Supervised, orig: Path, tmp_path: Path, program: Callable[..., Path]
+) -> None:
+    """While a folder of the tree is swapped with a link that leads out, no change goes there.
+
+    The control does the same changes by name, and hits; zero hits in N rounds of nine changes
+    bound the chance of one below 3/(9N).
+    """
+    race, scratch = program("tree_race"), supervised.root / "scratch"
+    scratch.mkdir()
+    hit = outside_of(tmp_path / "hit")
+    before = state(hit)
+    for _ in range(20):
+        supervised.natively([race, "3000", scratch, scratch, hit])
+        shutil.rmtree(scratch)
+        scratch.mkdir()
+        if state(hit) != before:
+            break
+    else:
+        pytest.fail("by name nobody wins this race: it proves nothing")
+    outside = outside_of(tmp_path / "outside")
+    before = state(outside)
+    tries = int(os.environ.get("SUPERVISE_RACE_TRIES", "3000"))
+    done = supervised(
+        [race, str(tries), orig, scratch, outside], rules(supervised, orig), timeout=600
+    )
+    assert done.code == 0, done.err
+    assert state(outside) == before
+    assert int(done.lines()[0].split()[1]) > tries // 10, "nearly nothing was changed: no race"
+
+
+def test_links_in_the_tree_are_not_followed(
+    supervised: Supervised, orig: Path, tmp_path: Path
+) -> None:
+    """No change by a steered name goes through a link of the tree, nor through `..`."""
+    outside = outside_of(tmp_path / "outside")
+    before = state(outside)
+    scratch = supervised.root / "scratch"
+    code = f"""\
+there, out = {str(scratch)!r}, {str(outside)!r}
+os.symlink(out, there + "/up"); os.symlink(out + "/victim", there + "/v")
+put("n", "n"); os.mkdir("d")
+tried(os.rename, "n", "up/x"); tried(os.rename, "up/victim", "x"); tried(os.link, "n", "up/x")
+tried(os.link, "up/victim", "x"); tried(os.chmod, "up/victim", 0); tried(os.chmod, "v", 0)
+tried(os.truncate, "v", 0); tried(os.utime, "v"); tried(os.setxattr, "v", "user.a", b"")
+tried(os.chdir, "up"); tried(os.chdir, "v"); tried(os.listdir, "up")
+tried(os.open, "up", os.O_PATH)
+tried(os.unlink, "up/victim"); tried(os.mkdir, "up/d"); tried(put, "up/new", ""); tried(get, "v")
+tried(os.link, "v", "w"); tried(get, "w")
+tried(os.rename, "n", "d/../../x"); tried(os.rename, "n", "d/../x"); tried(os.rename, "n", "..")
+tried(os.rename, "d/..", "x"); tried(put, "d/../n", "x"); tried(os.mkdir, "d/../../y")
+"""
+    done = supervised([*python(code), orig], rules(supervised, orig))
+    ends = [line.split("-> ")[-1] for line in done.lines()]
+    assert state(outside) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "orig", "outside", "work"]
+    assert "victim" not in "".join(ends)
+    allowed = {"ELOOP", "ENOENT", "EXDEV", "EACCES", "EBUSY", "ENOTDIR", "EEXIST", "EPERM"}
+    assert set(ends) <= {*allowed, "None"}, ends
+    assert [end for end in ends if end == "None"] == ["None"], ends  # the link to a link
+    assert os.readlink(scratch / "w") == str(outside / "victim")
+
+
+def test_two_trees(supervised: Supervised, orig: Path, tmp_path: Path) -> None:
+    """Between the trees of two rules it is EXDEV; each of them keeps its own."""
+    second = tmp_path / "second"
+    second.mkdir()
+    more = f"""\
+  - {{id: seen2, allow: [read, list], paths: ["{second}/**"]}}
+  - {{id: away2, steer: [write, create], paths: ["{second}/**"], to: "{supervised.root}/scratch2"}}
+"""
+    code = f"""\
+two = {str(second)!r}
+put("n", "n"); put(two + "/m", "m")
+tried(os.rename, "n", two + "/n"); tried(os.link, "n", two + "/n")
+tried(os.rename, two + "/m", "m")
+tried(os.rename, two + "/m", two + "/o"); tried(get, two + "/o"); print(os.listdir(two))
+"""
+    done = supervised([*python(code), orig], rules(supervised, orig, more=more))
+    ends = [line.split("-> ")[-1] for line in done.lines()]
+    assert ends == ["EXDEV", "EXDEV", "EXDEV", "None", "m", "['o']"], done.err
+    assert list(second.iterdir()) == []
+
+
+def test_a_tree_within_the_workspace_that_is_steered(supervised: Supervised) -> None:
+    """A tree that lies in what is steered to it is steered in its turn, and nothing leaves it."""
+    work = supervised.root
+    (work / "file").write_text("original\n")
+    policy = (
+        POLICY.replace(
+            '{id: work, allow: all, paths: ["${root}/**"]}',
+            '{id: w, allow: [read, list], paths: ["${root}/**"]}',
+        )
+        + f'  - {{id: away, steer: [write, create], paths: ["{work}/**"], to: "{work}/.s"}}\n'
+    )
+    code = """\
+put("n.tmp", "n"); tried(os.rename, "n.tmp", "file"); tried(get, "file")
+print(sorted(os.listdir(".")))
+tried(get, ".s/file"); put(".s/x", "x"); tried(get, ".s/x"); tried(os.rename, ".s/x", "y")
+tried(os.rename, ".s/file", "z"); tried(os.link, ".s/file", "z"); tried(get, "z"); tried(get, "y")
+os.mkdir("d"); os.chdir("d"); tried(os.getcwd); put("in", "in"); tried(get, "in")
+"""
+    done = supervised([*python(code), work], policy)
+    assert (work / "file").read_text() == "original\n"
+    assert [line.split("-> ")[-1] for line in done.lines()] == [
+        *("None", "n", "['.s', 'file']", "n", "x", "None", "EACCES", "None", "n", "x"),
+        *(f"{work}/.s/d", "in"),
+    ], done.err
+    assert sorted(path.name for path in work.iterdir()) == [".s", "file"]
