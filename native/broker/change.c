@@ -75,7 +75,13 @@ int sv_change_pin(struct sv_work *w, char *called)
 static bool judge_there(struct sv_work *w, uint32_t ops, const char *called)
 {
 	const struct sv_str name = { (const uint8_t *)called, strlen(called) };
+	struct sv_place *p = w->place;
 
+	/* told as it was asked for, and where that is */
+	memcpy(p[1].path, p[0].path, sizeof(p[1].path));
+	p[1].len = p[0].len;
+	strcpy(p[0].path, called);
+	p[0].len = (int)name.n;
 	if (sv_shadow_refused(w, name, ops) || sv_steer_denied(w, w->place[0].fd, "", ops)) {
 		sv_refuse(w);
 		return false;

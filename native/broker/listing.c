@@ -93,7 +93,7 @@ static ssize_t read_visible(const struct sv_work *w, struct folder *f, char *buf
 /* What the tree alone has comes behind the folder's own entries. */
 static ssize_t read_both(struct sv_work *w, struct folder *f, char *buf, size_t room, off_t start)
 {
-	const bool second = sv_tree_list_at(start);
+	const bool second = w->sh->steers && sv_tree_list_at(start);
 	ssize_t n = second ? 0 : read_visible(w, f, buf, room);
 	int64_t next;
 

@@ -2,6 +2,7 @@
 #include "broker/shadow.h"
 
 #include "base/fd.h"
+#include "broker/trash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,17 @@ static bool is_folder(int fd)
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Named as what it is in the tree: a folder that only the tree has is listed there. */
+static bool list_denied(struct sv_work *w, const struct sv_place *p, int fd)
+{
+	struct sv_match m;
+
+	if (!is_folder(fd))
+		return false;
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path_of(p), SV_OP_LIST, &m);
+	return m.action == SV_DENY && m.rule >= 0;
 }
 
 /* Leaves w->match as it is. */
@@ -64,7 +76,7 @@ int sv_shadow(struct sv_work *w, const struct sv_place *p)
 		return SV_NO_SHADOW;
 	if (find_rule(w, p, folder, &only))
 		fd = sv_steer_find(w, p, O_PATH);
-	if (fd >= 0 && !only && no_shadow(w, folder, fd))
+	if (fd >= 0 && (list_denied(w, p, fd) || (!only && no_shadow(w, folder, fd))))
 		sv_close_fd(&fd);
 	if (fd >= 0 || (only && fd == -ENOENT))
 		return fd;
@@ -82,6 +94,10 @@ bool sv_shadow_open(struct sv_work *w, struct sv_place *p)
 	if (fd < 0)
 		return false;
 	w->ops |= is_folder(fd) ? SV_OP_LIST : SV_OP_READ;
+	if (p->slash && !is_folder(fd)) {
+		sv_fail_call(w, ENOTDIR);
+		return true;
+	}
 	sv_close_fd(&fd);
 	sv_steer_open(w, p);
 	return true;
@@ -101,6 +117,17 @@ bool sv_shadow_refused(struct sv_work *w, struct sv_str path, uint32_t ops)
 	w->ops |= ops;
 	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, ops, &m);
 	if (m.action != SV_DENY || m.rule < 0)
+		return false;
+	w->match = m;
+	return true;
+}
+
+bool sv_shadow_kept(struct sv_work *w, struct sv_str path)
+{
+	struct sv_match m;
+
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, SV_OP_DELETE, &m);
+	if (m.action != SV_STEER)
 		return false;
 	w->match = m;
 	return true;
@@ -127,6 +154,8 @@ int sv_shadow_pin(struct sv_work *w, int how, int rc, char *called)
 	strcpy(called, p->path);
 	sv_place_close(p);
 	rc = sv_place_adopt(&w->paths, &w->t, fd, false, p);
+	if (rc == 0 && p->slash && !S_ISDIR(p->st.st_mode))
+		return -ENOTDIR;
 	return rc == 0 && S_ISLNK(p->st.st_mode) && !(how & SV_PIN_NOFOLLOW) ? -ELOOP : rc;
 }
 
@@ -145,6 +174,11 @@ static void unlink_there(struct sv_work *w, bool original)
 	rc = sv_steer_name(w, p);
 	if (rc == 0 && sv_steer_denied(w, p->parent, p->last, SV_OP_DELETE))
 		return sv_refuse(w);
+	if (rc == 0 && (sv_shadow_kept(w, path_of(p)) || sv_shadow_kept(w, path_of(&w->place[1])))) {
+		memcpy(p->path, w->place[1].path, sizeof(p->path));
+		p->len = w->place[1].len;
+		return sv_trash_unlink(w);
+	}
 	if (rc == 0 && unlinkat(p->parent, p->last, (int)w->in.flags) < 0)
 		rc = -errno;
 	sv_give_result(w, rc);

@@ -22,6 +22,8 @@ bool sv_shadow_only(struct sv_work *w, const struct sv_place *p);
 /* Does a rule deny ops on this name, wherever its object lies? Then w->match is that rule;
  * what no rule speaks of was decided when it was steered. */
 bool sv_shadow_refused(struct sv_work *w, struct sv_str path, uint32_t ops);
+/* Does a rule keep what is deleted under this name? Then w->match is that rule. */
+bool sv_shadow_kept(struct sv_work *w, struct sv_str path);
 /* sv_shadow() for an open that only reads: was it steered, and answered? What was written
  * is read again, unless a rule denies reading. */
 bool sv_shadow_open(struct sv_work *w, struct sv_place *p);

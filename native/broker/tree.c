@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "broker/shadow.h"
+#include "broker/trash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -150,14 +151,43 @@ static int covers(const struct end *b, uint32_t flags, bool folder)
 static bool refused_there(struct sv_work *w, const struct end *e, uint32_t ops, uint32_t plain_ops)
 {
 	if (e->plain) {
-		if (sv_decide_call(w, plain_ops, e->asked))
-			return false;
+		if (sv_decide_call(w, SV_OP_RENAME, e->asked) &&
+		    (plain_ops == SV_OP_RENAME || sv_decide_call(w, plain_ops, e->asked) ||
+		     w->match.action == SV_STEER))
+			return false;	/* a steered delete is kept */
 		if (w->match.action == SV_STEER)
 			w->match = (struct sv_match){ .action = SV_DENY, .rule = w->match.rule, .err = EXDEV };
 		return true;
 	}
 	w->match = e->match;
 	return sv_steer_denied(w, e->there.parent, e->there.last, ops);
+}
+
+static int rename_there(const struct end *a, const struct end *b, uint32_t flags)
+{
+	return syscall(SYS_renameat2, a->there.parent, a->there.last, b->there.parent,
+		       b->there.last, flags) < 0 ? -errno : 0;
+}
+
+/* What stands at the new name goes to the trash first, where a rule says so. */
+static int replace(struct sv_work *w, const struct end *a, const struct end *b, uint32_t flags)
+{
+	struct stat x, y;
+	struct sv_kept k;
+	int rc;
+
+	if (flags || !exists_there(a, &x) || !exists_there(b, &y) ||
+	    (x.st_dev == y.st_dev && x.st_ino == y.st_ino))
+		return rename_there(a, b, flags);
+	if (!sv_shadow_kept(w, name_of(b)) && !sv_shadow_kept(w, path_of(&b->there)))
+		return rename_there(a, b, 0);
+	rc = sv_trash_keep(w, &b->there, &k);
+	if (rc < 0)
+		return rc;
+	rc = rename_there(a, b, 0);
+	if (rc < 0)
+		sv_trash_drop(w->sh->trash, &k);
+	return rc;
 }
 
 /* With the names' lock held. 0, or -errno: -EDOM = w->match is a rule that denies it. */
@@ -189,8 +219,7 @@ static int move(struct sv_work *w, struct end *a, struct end *b, uint32_t flags)
 		return -EXDEV;
 	if (sv_still_valid(&w->t) < 0)
 		return -ESRCH;
-	return syscall(SYS_renameat2, a->there.parent, a->there.last, b->there.parent,
-		       b->there.last, flags) < 0 ? -errno : 0;
+	return replace(w, a, b, flags);
 }
 
 static void carry_out(struct sv_work *w, struct end *a, struct end *b)

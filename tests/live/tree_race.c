@@ -22,6 +22,7 @@ static const char *join(int slot, const char *a, const char *b)
 	return path[slot];
 }
 
+/* The pause lets the folder be one for as long as it is a link. */
 static void swap(const char *tree, const char *outside)
 {
 	char d[4096], away[4096];
@@ -34,6 +35,7 @@ static void swap(const char *tree, const char *outside)
 			perror("swap");
 		if (unlink(d) < 0 || rename(away, d) < 0)
 			perror("swap back");
+		usleep(200);
 	}
 }
 
