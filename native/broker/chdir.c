@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-/* Pins name[0] where it lies in a tree. 1 = it does, 0 = it does not, or -errno. */
+/* Pins name[0] where it lies in a tree. 1 = it does, 0 = it does not, or
+ * -errno. */
 static int pin_there(struct sv_work *w, int how)
 {
 	char called[SV_PATH_MAX];
@@ -25,7 +26,7 @@ static int pin_there(struct sv_work *w, int how)
 	rc = sv_shadow_pin(w, how, rc, called);
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	if (!called[0])
-		return 0;
+		return rc == -ENOTDIR ? rc : 0;
 	return rc < 0 ? rc : 1;
 }
 

@@ -298,6 +298,8 @@ static bool creates_with_slash(struct sv_work *w)
 	rc = sv_pin_parent(&w->paths, &w->t, name, w->in.resolve, p);
 	if (rc == 0 && (!p->slash || sv_place_is_dots(p)))
 		return false;
+	if (rc == -ENOENT && w->sh->steers)	/* the folder may be elsewhere */
+		return false;
 	sv_fail_call(w, rc < 0 ? -rc : EISDIR);
 	return true;
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,11 +42,15 @@ static bool list_denied(struct sv_work *w, const struct sv_place *p, int fd)
 }
 
 /* Leaves w->match as it is. */
-static bool no_shadow(struct sv_work *w, bool folder, int fd)
+static bool no_shadow(struct sv_work *w, const struct sv_place *p, bool folder, bool only, int fd)
 {
 	const struct sv_match steer = w->match;
 	bool denied;
 
+	if (list_denied(w, p, fd))
+		return true;
+	if (only)
+		return false;
 	if (folder && is_folder(fd))
 		return true;
 	denied = sv_steer_denied(w, fd, "", is_folder(fd) ? SV_OP_LIST : SV_OP_READ);
@@ -69,6 +74,7 @@ static bool find_rule(struct sv_work *w, const struct sv_place *p, bool folder, 
 int sv_shadow(struct sv_work *w, const struct sv_place *p)
 {
 	const bool folder = p->fd >= 0 && S_ISDIR(p->st.st_mode);
+	const bool missing = p->fd < 0 && strchr(p->last, '/');
 	bool only = false;
 	int fd = SV_NO_SHADOW;
 
@@ -76,12 +82,12 @@ int sv_shadow(struct sv_work *w, const struct sv_place *p)
 		return SV_NO_SHADOW;
 	if (find_rule(w, p, folder, &only))
 		fd = sv_steer_find(w, p, O_PATH);
-	if (fd >= 0 && (list_denied(w, p, fd) || (!only && no_shadow(w, folder, fd))))
+	if (fd >= 0 && no_shadow(w, p, folder, only, fd))
 		sv_close_fd(&fd);
 	if (fd >= 0 || (only && fd == -ENOENT))
 		return fd;
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
-	return SV_NO_SHADOW;
+	return fd == -ENOTDIR && missing ? fd : SV_NO_SHADOW;
 }
 
 bool sv_shadow_open(struct sv_work *w, struct sv_place *p)
@@ -91,13 +97,11 @@ bool sv_shadow_open(struct sv_work *w, struct sv_place *p)
 	if ((w->in.flags & O_ACCMODE) != O_RDONLY || w->in.flags & O_TRUNC)
 		return false;
 	fd = sv_shadow(w, p);
-	if (fd < 0)
-		return false;
-	w->ops |= is_folder(fd) ? SV_OP_LIST : SV_OP_READ;
-	if (p->slash && !is_folder(fd)) {
+	if (fd == -ENOTDIR)
 		sv_fail_call(w, ENOTDIR);
-		return true;
-	}
+	if (fd < 0)
+		return fd == -ENOTDIR;
+	w->ops |= is_folder(fd) ? SV_OP_LIST : SV_OP_READ;
 	sv_close_fd(&fd);
 	sv_steer_open(w, p);
 	return true;
@@ -120,6 +124,21 @@ bool sv_shadow_refused(struct sv_work *w, struct sv_str path, uint32_t ops)
 		return false;
 	w->match = m;
 	return true;
+}
+
+int sv_shadow_below(const struct sv_work *w, int rule, const struct sv_place *object)
+{
+	char name[32], path[SV_PATH_MAX];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%d", w->sh->dest[rule].fd);
+	n = readlinkat(w->paths.self_fd, name, path, sizeof(path));
+	if (n <= 0 || n == (ssize_t)sizeof(path) || object->held || object->len <= n ||
+	    memcmp(object->path, path, (size_t)n))
+		return 0;
+	if (n > 1 && object->path[n] != '/')
+		return 0;
+	return n > 1 ? (int)n + 1 : 1;
 }
 
 bool sv_shadow_kept(struct sv_work *w, struct sv_str path)
@@ -195,8 +214,10 @@ bool sv_shadow_unlink(struct sv_work *w, int rc)
 	if (rc == -ENOENT && sv_pin_missing(&w->paths, &w->t, &w->in.name[0], p) < 0)
 		return false;
 	there = sv_place_is_dots(p) ? SV_NO_SHADOW : sv_shadow(w, p);
+	if (there == -ENOTDIR && rc < 0)
+		sv_fail_call(w, ENOTDIR);
 	if (there < 0)
-		return false;
+		return there == -ENOTDIR && rc < 0;
 	close(there);
 	unlink_there(w, rc == 0 && fstatat(p->parent, p->last, &st, AT_SYMLINK_NOFOLLOW) == 0);
 	return true;

@@ -10,7 +10,7 @@ enum { SV_NO_SHADOW = -EAGAIN };
 
 /* The object that lies at the destination of a rule that steers this path to a tree:
  * an O_PATH descriptor (owned) with w->match the rule, -ENOENT where it could only lie
- * there and does not, or SV_NO_SHADOW: the path means what it says, w->match is reset.
+ * there and does not, -ENOTDIR where the way leads through a file there, or SV_NO_SHADOW: the path means what it says, w->match is reset.
  * A folder that is at both places is no shadow. */
 int sv_shadow(struct sv_work *w, const struct sv_place *p);
 /* What sv_pin() made of name[0] in place[0] (rc), with what lies in the tree put in its
@@ -22,6 +22,9 @@ bool sv_shadow_only(struct sv_work *w, const struct sv_place *p);
 /* Does a rule deny ops on this name, wherever its object lies? Then w->match is that rule;
  * what no rule speaks of was decided when it was steered. */
 bool sv_shadow_refused(struct sv_work *w, struct sv_str path, uint32_t ops);
+/* How much of the object's true path names the folder that the rule's tree is, with its
+ * slash; 0 = the object does not lie below it. */
+int sv_shadow_below(const struct sv_work *w, int rule, const struct sv_place *object);
 /* Does a rule keep what is deleted under this name? Then w->match is that rule. */
 bool sv_shadow_kept(struct sv_work *w, struct sv_str path);
 /* sv_shadow() for an open that only reads: was it steered, and answered? What was written

@@ -194,6 +194,14 @@ static bool must_be_new(const struct sv_work *w)
 	return (w->in.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 }
 
+/* What the original says to the name, or 0. */
+static int name_errno(const struct sv_work *w, bool exists, const struct sv_match *reading)
+{
+	if (!exists)
+		return w->in.flags & O_CREAT ? 0 : ENOENT;
+	return reading->action != SV_STEER && must_be_new(w) ? EEXIST : 0;
+}
+
 static mode_t mode_there(struct sv_work *w, const struct sv_place *orig)
 {
 	const mode_t mode = (mode_t)w->in.mode & 07777;
@@ -214,17 +222,16 @@ static void create_there(struct sv_work *w, const struct sv_place *orig, int bas
 	struct sv_match reading;
 	int dir, fd;
 
-	if (!exists && !(w->in.flags & O_CREAT))
-		return sv_fail_call(w, ENOENT);
 	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, SV_OP_READ, &reading);
-	if (exists && reading.action != SV_STEER && must_be_new(w))
-		return sv_fail_call(w, EEXIST);
+	dir = name_errno(w, exists, &reading);
+	if (dir)
+		return sv_fail_call(w, dir);
 	dir = make_parents(base, rest, known_folders(orig, rest), &last);
 	if (dir < 0)
 		return sv_fail_call(w, -dir);
-	if (sv_steer_denied(w, dir, last, SV_OP_WRITE | SV_OP_CREATE)) {
+	if (orig->slash || sv_steer_denied(w, dir, last, SV_OP_WRITE | SV_OP_CREATE)) {
 		close(dir);
-		return sv_refuse(w);
+		return orig->slash ? sv_fail_call(w, EISDIR) : sv_refuse(w);
 	}
 	if (exists && S_ISREG(orig->st.st_mode) && !(w->in.flags & O_TRUNC)) {
 		if (reading.action != SV_ALLOW) {
@@ -244,8 +251,12 @@ static void create_there(struct sv_work *w, const struct sv_place *orig, int bas
 }
 
 /* The kernel's objections to what is at the destination, or 0. */
-static int kind_errno(const struct sv_work *w, mode_t mode)
+static int kind_errno(const struct sv_work *w, const struct sv_place *asked, mode_t mode)
 {
+	if (asked->slash && w->in.flags & O_CREAT)
+		return EISDIR;
+	if (asked->slash && !S_ISDIR(mode))
+		return ENOTDIR;
 	if (must_be_new(w))
 		return EEXIST;
 	if (S_ISDIR(mode) && (wants_write(w) || w->in.flags & O_CREAT))
@@ -277,7 +288,7 @@ void sv_steer_open(struct sv_work *w, struct sv_place *place)
 		return sv_fail_call(w, -rc);
 	if (wants_write(w) && sv_steer_denied(w, fd, "", SV_OP_WRITE))
 		return sv_refuse(w);
-	rc = kind_errno(w, there->st.st_mode);
+	rc = kind_errno(w, place, there->st.st_mode);
 	if (rc)
 		return sv_fail_call(w, rc);
 	sv_reopen_and_give(w, there, w->in.flags);

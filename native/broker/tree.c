@@ -30,27 +30,6 @@ static struct sv_str path_of(const struct sv_place *p)
 	return (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
 }
 
-/* The true path of the rule's tree; its length, or -1. */
-static int tree_path(const struct sv_work *w, int rule, char *path)
-{
-	char name[32];
-	ssize_t n;
-
-	snprintf(name, sizeof(name), "%d", w->sh->dest[rule].fd);
-	n = readlinkat(w->paths.self_fd, name, path, SV_PATH_MAX);
-	return n > 0 && n < SV_PATH_MAX ? (int)n : -1;
-}
-
-/* Does the object lie below the folder that the rule's tree is? */
-static bool lies_in(const struct sv_work *w, int rule, const struct sv_place *object)
-{
-	char path[SV_PATH_MAX];
-	const int n = tree_path(w, rule, path);
-
-	return n > 0 && !object->held && object->len > n && !memcmp(object->path, path, (size_t)n) &&
-	       (n == 1 || object->path[n] == '/');
-}
-
 int sv_tree_pin(struct sv_work *w, int i, bool *missing)
 {
 	int rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[i], 0, &w->place[i]);
@@ -264,17 +243,11 @@ static bool decided(struct sv_work *w, const struct end *a, struct end *b)
 static bool is_plain(const struct sv_work *w, struct end *e, const struct end *steered)
 {
 	const struct sv_place *p = e->asked, *s = steered->asked;
-	char path[SV_PATH_MAX];
-	int n, k = steered->match.prefix;
+	int n = sv_shadow_below(w, steered->match.rule, p), k = steered->match.prefix;
 
-	if (!lies_in(w, steered->match.rule, p))
-		return false;
-	n = tree_path(w, steered->match.rule, path);
-	while (n >= 0 && p->path[n] == '/')
-		n++;
 	while (k > 0 && s->path[k - 1] == '/')
 		k--;
-	if (n < 0 || k + 1 + p->len - n >= (int)sizeof(e->alias))
+	if (!n || k + 1 + p->len - n >= (int)sizeof(e->alias))
 		return false;
 	snprintf(e->alias, sizeof(e->alias), "%.*s/%s", k, s->path, p->path + n);
 	e->match = steered->match;
@@ -282,16 +255,37 @@ static bool is_plain(const struct sv_work *w, struct end *e, const struct end *s
 	return true;
 }
 
-/* Both ends are known, and one of them at least is steered. */
-static void rename_ends(struct sv_work *w, struct end *a, struct end *b, bool there)
+/* The source is not in the tree. The kernel finds both folders before it looks for it. */
+static int not_there(struct sv_work *w, struct end *a, struct end *b, int found)
 {
+	int rc;
+
+	if (a->original)
+		return -EXDEV;
+	if (found == -ENOTDIR)
+		return found;
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path_of(a->asked), SV_OP_WRITE, &a->match);
+	rc = sv_steer_goes_to_tree(w, &a->match) ? go_there(w, a) : 0;
+	if (rc == 0)
+		rc = go_there(w, b);
+	sv_place_close(&a->there);
+	sv_place_close(&b->there);
+	return rc < 0 ? rc : -ENOENT;
+}
+
+/* Both ends are known, and one of them at least is steered. */
+static void rename_ends(struct sv_work *w, struct end *a, struct end *b, int found)
+{
+	const bool there = found >= 0 || a->plain;
+
 	a->original = a->original && !a->plain && !sv_shadow_only(w, a->asked);
 	b->original = b->original && !b->plain && !sv_shadow_only(w, b->asked);
 	if (!decided(w, a, b))
 		return;
 	if (!there) {
+		found = not_there(w, a, b, found);
 		w->match = b->match;
-		sv_fail_call(w, a->original ? EXDEV : ENOENT);
+		sv_fail_call(w, -found);
 	} else if (b->match.action != SV_STEER || a->match.rule != b->match.rule || a->original) {
 		w->match = a->match;
 		sv_fail_call(w, EXDEV);
@@ -321,7 +315,9 @@ bool sv_tree_rename(struct sv_work *w, const bool missing[2])
 	}
 	if (!steered)
 		is_plain(w, &b, &a);
-	rename_ends(w, &a, &b, found >= 0 || (!missing[0] && is_plain(w, &a, &b)));
+	else if (found < 0 && !missing[0])
+		is_plain(w, &a, &b);
+	rename_ends(w, &a, &b, found);
 	return true;
 }
 
@@ -341,20 +337,19 @@ static bool may_link(struct sv_work *w, const struct sv_place *from, const char 
 static int link_there(struct sv_work *w, const char *called, struct end *to)
 {
 	const struct sv_place *from = &w->place[0];
+	struct stat st;
 	char self[32];
 	int rc;
 
-	if (S_ISDIR(from->st.st_mode))
-		return -EPERM;
-	if (!lies_in(w, to->match.rule, from))
-		return -EXDEV;
 	rc = go_there(w, to);
 	if (rc < 0)
 		return rc;
 	if (refused_there(w, to, SV_OP_CREATE, 0))
 		return -EDOM;
-	if (!may_link(w, from, called, to))
-		return -EXDEV;
+	if (exists_there(to, &st))
+		return -EEXIST;
+	if (!sv_shadow_below(w, to->match.rule, from) || !may_link(w, from, called, to))
+		return S_ISDIR(from->st.st_mode) ? -EPERM : -EXDEV;
 	if (sv_still_valid(&w->t) < 0)
 		return -ESRCH;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", from->fd);

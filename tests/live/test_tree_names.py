@@ -684,3 +684,17 @@ def test_folders_that_may_not_be_listed(supervised: Supervised, orig: Path) -> N
     code = 'tried(os.listdir, "shut"); tried(os.chdir, "shut"); tried(os.open, "shut", os.O_PATH)\n'
     done = supervised([*python(code), orig], rules(supervised, orig, more=more))
     assert [line.split()[-1] for line in done.lines()] == ["ENOENT"] * 3, done.err
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_calls(supervised: Supervised, tmp_path: Path, seed: int) -> None:
+    """Where the original has nothing but an empty folder, all goes as natively."""
+    top = tmp_path / "orig"
+    (top / "e").mkdir(parents=True)
+    program = str(Path(__file__).parent / "tree_random.py")
+    allow = f'  - {{id: program, allow: read, paths: ["{program}"]}}\n'
+    argv = [PYTHON, program, str(seed), "1000"]
+    native, done = twice(supervised, top, argv, rules(supervised, top, more=allow))
+    pairs = list(zip(native.lines(), done.lines(), strict=True))
+    assert [pair for pair in pairs if pair[0] != pair[1]] == [], done.err
+    assert sum("-> E" not in line for line in native.lines()) > 100, "nearly all of it failed"
