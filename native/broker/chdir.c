@@ -18,15 +18,15 @@
 static int pin_there(struct sv_work *w, int how)
 {
 	char called[SV_PATH_MAX];
-	int rc;
+	int natively, rc;
 
 	if (!w->sh->steers || w->sh->observe)
 		return 0;
-	rc = sv_pin(&w->paths, &w->t, &w->in.name[0], how, 0, &w->place[0]);
-	rc = sv_shadow_pin(w, how, rc, called);
+	natively = sv_pin(&w->paths, &w->t, &w->in.name[0], how, 0, &w->place[0]);
+	rc = sv_shadow_pin(w, how, natively, called);
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	if (!called[0])
-		return rc == -ENOTDIR ? rc : 0;
+		return natively == -ENOENT && sv_shadow_fails(rc) ? rc : 0;
 	return rc < 0 ? rc : 1;
 }
 

@@ -82,12 +82,14 @@ int sv_shadow(struct sv_work *w, const struct sv_place *p)
 		return SV_NO_SHADOW;
 	if (find_rule(w, p, folder, &only))
 		fd = sv_steer_find(w, p, O_PATH);
-	if (fd >= 0 && no_shadow(w, p, folder, only, fd))
-		sv_close_fd(&fd);
+	if (fd >= 0 && no_shadow(w, p, folder, only, fd)) {
+		close(fd);
+		fd = SV_NO_SHADOW;
+	}
 	if (fd >= 0 || (only && fd == -ENOENT))
 		return fd;
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
-	return fd == -ENOTDIR && missing ? fd : SV_NO_SHADOW;
+	return missing && fd != -ENOENT ? fd : SV_NO_SHADOW;
 }
 
 bool sv_shadow_open(struct sv_work *w, struct sv_place *p)
@@ -97,10 +99,10 @@ bool sv_shadow_open(struct sv_work *w, struct sv_place *p)
 	if ((w->in.flags & O_ACCMODE) != O_RDONLY || w->in.flags & O_TRUNC)
 		return false;
 	fd = sv_shadow(w, p);
-	if (fd == -ENOTDIR)
-		sv_fail_call(w, ENOTDIR);
+	if (sv_shadow_fails(fd))
+		sv_fail_call(w, -fd);
 	if (fd < 0)
-		return fd == -ENOTDIR;
+		return sv_shadow_fails(fd);
 	w->ops |= is_folder(fd) ? SV_OP_LIST : SV_OP_READ;
 	sv_close_fd(&fd);
 	sv_steer_open(w, p);
@@ -214,10 +216,10 @@ bool sv_shadow_unlink(struct sv_work *w, int rc)
 	if (rc == -ENOENT && sv_pin_missing(&w->paths, &w->t, &w->in.name[0], p) < 0)
 		return false;
 	there = sv_place_is_dots(p) ? SV_NO_SHADOW : sv_shadow(w, p);
-	if (there == -ENOTDIR && rc < 0)
-		sv_fail_call(w, ENOTDIR);
+	if (sv_shadow_fails(there))
+		sv_fail_call(w, -there);
 	if (there < 0)
-		return there == -ENOTDIR && rc < 0;
+		return sv_shadow_fails(there);
 	close(there);
 	unlink_there(w, rc == 0 && fstatat(p->parent, p->last, &st, AT_SYMLINK_NOFOLLOW) == 0);
 	return true;

@@ -10,9 +10,13 @@ enum { SV_NO_SHADOW = -EAGAIN };
 
 /* The object that lies at the destination of a rule that steers this path to a tree:
  * an O_PATH descriptor (owned) with w->match the rule, -ENOENT where it could only lie
- * there and does not, -ENOTDIR where the way leads through a file there, or SV_NO_SHADOW: the path means what it says, w->match is reset.
+ * there and does not, the errno of a way that leads there and fails, or SV_NO_SHADOW: the path means what it says, w->match is reset.
  * A folder that is at both places is no shadow. */
 int sv_shadow(struct sv_work *w, const struct sv_place *p);
+static inline bool sv_shadow_fails(int fd)
+{
+	return fd < 0 && fd != -ENOENT && fd != SV_NO_SHADOW;
+}
 /* What sv_pin() made of name[0] in place[0] (rc), with what lies in the tree put in its
  * place; w->match is the steer, called (room for SV_PATH_MAX) the path it was asked for by,
  * else empty. how: as for sv_pin(). 0 or -errno. */

@@ -262,7 +262,7 @@ static int not_there(struct sv_work *w, struct end *a, struct end *b, int found)
 
 	if (a->original)
 		return -EXDEV;
-	if (found == -ENOTDIR)
+	if (sv_shadow_fails(found))
 		return found;
 	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path_of(a->asked), SV_OP_WRITE, &a->match);
 	rc = sv_steer_goes_to_tree(w, &a->match) ? go_there(w, a) : 0;
