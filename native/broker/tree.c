@@ -70,14 +70,18 @@ static int go_plainly(struct end *e)
 /* Opens the folder in the tree and joins the name's true path there. 0 or -errno. */
 static int go_there(struct sv_work *w, struct end *e)
 {
+	cleanup_fd int folder = -1;
 	int dir, rc;
 
 	if (e->plain)
 		return go_plainly(e);
 	w->match = e->match;
-	dir = sv_steer_folder(w, e->asked, e->there.last);
-	if (dir < 0)
-		return dir;
+	folder = sv_steer_folder(w, e->asked, e->there.last);
+	if (folder < 0)
+		return folder;
+	dir = openat(folder, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)	/* it may not be searched */
+		return -errno;
 	e->there.slash = e->asked->slash;
 	rc = sv_place_adopt(&w->paths, &w->t, dir, false, &e->there);
 	e->there.parent = take_fd(&e->there.fd);
