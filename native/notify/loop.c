@@ -45,7 +45,7 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_link] = sv_do_link, [SV_HOW_symlink] = sv_do_symlink,
 	[SV_HOW_chmod] = sv_do_chmod, [SV_HOW_chown] = sv_do_chown, [SV_HOW_utime] = sv_do_utime,
 	[SV_HOW_truncate] = sv_do_truncate, [SV_HOW_xattr] = sv_do_xattr,
-	[SV_HOW_watch] = sv_do_watch, [SV_HOW_exec] = sv_do_exec, [SV_HOW_pid] = sv_do_pid,
+	[SV_HOW_watch] = sv_do_watch, [SV_HOW_chdir] = sv_do_chdir, [SV_HOW_exec] = sv_do_exec, [SV_HOW_pid] = sv_do_pid,
 	[SV_HOW_which] = sv_do_which, [SV_HOW_creds] = sv_do_creds,
 	[SV_HOW_network] = sv_do_network, [SV_HOW_socket] = sv_do_socket,
 	[SV_HOW_socketpair] = sv_do_socketpair,
