@@ -63,7 +63,7 @@ class Supervised:
 
     Attributes:
         root: the private workspace, which the default policy allows.
-        home: an empty home folder; logs and the cache lie below it.
+        home: a home folder without anything but our cache; logs lie below it, too.
     """
 
     root: Path
@@ -113,7 +113,8 @@ class Supervised:
             stdin: what it reads.
             timeout: seconds until the test fails.
         """
-        log = self.home / f"audit-{len(list(self.home.glob('audit-*')))}.log"
+        # One name for all runs: it is part of the policy, which is then compiled once.
+        log = self.home / "audit.log"
         words = self.words(policy, "--audit", str(log), *options)
         done = subprocess.run(
             [*words, *map(str, argv)],
@@ -127,6 +128,7 @@ class Supervised:
         events: list[dict[str, Any]] = []
         if log.exists():
             events = [json.loads(line) for line in log.read_text().splitlines()]
+            log.rename(self.home / f"audit-{len(list(self.home.glob('audit-*')))}.log")
         return Result(done.returncode, done.stdout, done.stderr, tuple(events))
 
     def natively(
