@@ -12,6 +12,7 @@ from pathlib import Path
 import pyseccomp
 import pytest
 from live_world import Supervised
+from privilege import filtered
 
 from supervisor import native
 
@@ -109,8 +110,13 @@ def test_every_refusal_of_the_table(supervised: Supervised, program: Put) -> Non
     refused = {row.nr: row for row in rows if row.err and row.klass >= VERIFY}
     assert len(refused) > 60
     done = supervised([program("numbers"), *map(str, refused)], None, "-q")
-    found = [(int(nr), getattr(errno, name)) for nr, name in map(str.split, done.lines())]
-    assert found == [(nr, row.err) for nr, row in refused.items()]
+    found = {int(nr): getattr(errno, name) for nr, name in map(str.split, done.lines())}
+    if filtered():  # a container's filter answers first for calls that are younger than its profile
+        young = [nr for nr, err in found.items() if err == errno.ENOSYS]
+        assert len(young) < 10
+        for nr in young:
+            del found[nr], refused[nr]
+    assert found == {nr: row.err for nr, row in refused.items()}
     told = {e["action"]["call"]: e["action"]["detail"] for e in done.events if e["type"] == "fault"}
     assert told == {row.name: row.note for row in refused.values() if row.klass == VERIFY}
 
