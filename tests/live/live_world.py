@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -85,10 +86,13 @@ class Supervised:
         if policy is not None and policy.startswith("pack:"):
             chosen = ["-p", policy.removeprefix("pack:")]
         else:
-            file = self.home / "policy.yaml"
-            file.write_text(POLICY if policy is None else policy)
+            text = POLICY if policy is None else policy
+            # One file each, as a compiled policy is kept by the names of its sources.
+            file = self.home / hashlib.sha256(text.encode()).hexdigest()[:12] / "policy.yaml"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
             chosen = ["-p", str(file)]
-            if "${root}" in file.read_text():
+            if "${root}" in text:
                 chosen += ["--set", f"root={self.root}"]
         return [*COMMAND, *chosen, *options, "--"]
 
