@@ -43,28 +43,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The cache of compiled policies, between tests."""
     return tmp_path_factory.mktemp("cache") / "supervise"
 
 
 @pytest.fixture
-def supervised(cache: Path, tmp_path: Path) -> Iterator[Supervised]:
+def supervised(compiled: Path, tmp_path: Path) -> Iterator[Supervised]:
     """A runner with a private workspace.
 
     It has the same name in every test, and our cache goes from home to home: what takes
     long at a start is to compile a policy, and most are equal. What is left lies in tmp_path.
     """
-    world = cache.with_name("world")
+    world = compiled.with_name("world")
     root, home = world / "work", world / "home"
     root.mkdir(parents=True)
     used = home / ".cache/supervise"
     used.parent.mkdir(parents=True)
-    if cache.exists():
-        cache.rename(used)
+    if compiled.exists():
+        compiled.rename(used)
     yield Supervised(root, home)
     if used.is_dir() and not used.is_symlink():
-        used.rename(cache)
+        used.rename(compiled)
     world.rename(tmp_path / "world")
 
 
