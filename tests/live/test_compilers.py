@@ -77,7 +77,8 @@ CRATE = {
     '    let mut words = vec!["pieces of eight".to_string()];\n'
     '    words.extend_from_slice(more);\n    words.join(" ")\n}\n\n'
     "#[test]\nfn says() {\n"
-    '    std::fs::write(std::env::temp_dir().join("said"), say(&[])).unwrap();\n'
+    '    let said = std::env::temp_dir().join(format!("said-{}", std::process::id()));\n'
+    "    std::fs::write(&said, say(&[])).unwrap();\n    std::fs::remove_file(&said).unwrap();\n"
     '    assert_eq!(say(&["x".to_string()]), "pieces of eight x");\n}\n',
     "src/main.rs": "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n"
     '    println!("{}", parrot::say(&words));\n}\n',
