@@ -82,7 +82,10 @@ static void begin(struct sv_work *w)
 static void answer_unread(struct sv_work *w, int rc)
 {
 	if (rc == -EPERM || rc == -EACCES || rc == -ESRCH)
-		sv_refuse_why(w, EACCES, "the caller's memory cannot be read");
+		sv_refuse_why(w, EACCES, sv_creds_blind() ?
+			"the caller's memory cannot be read: after a change of identity that takes "
+			"CAP_SYS_PTRACE, which supervise was not given" :
+			"the caller's memory cannot be read");
 	else
 		sv_fail_call(w, -rc);
 }
