@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -63,7 +64,7 @@ class Supervised:
 
     Attributes:
         root: the private workspace, which the default policy allows.
-        home: an empty home folder; logs and the cache lie below it.
+        home: a home folder without anything but our cache; logs lie below it, too.
     """
 
     root: Path
@@ -85,10 +86,13 @@ class Supervised:
         if policy is not None and policy.startswith("pack:"):
             chosen = ["-p", policy.removeprefix("pack:")]
         else:
-            file = self.home / "policy.yaml"
-            file.write_text(POLICY if policy is None else policy)
+            text = POLICY if policy is None else policy
+            # One file each, as a compiled policy is kept by the names of its sources.
+            file = self.home / hashlib.sha256(text.encode()).hexdigest()[:12] / "policy.yaml"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
             chosen = ["-p", str(file)]
-            if "${root}" in file.read_text():
+            if "${root}" in text:
                 chosen += ["--set", f"root={self.root}"]
         return [*COMMAND, *chosen, *options, "--"]
 
@@ -113,7 +117,8 @@ class Supervised:
             stdin: what it reads.
             timeout: seconds until the test fails.
         """
-        log = self.home / f"audit-{len(list(self.home.glob('audit-*')))}.log"
+        # One name for all runs: it is part of the policy, which is then compiled once.
+        log = self.home / "audit.log"
         words = self.words(policy, "--audit", str(log), *options)
         done = subprocess.run(
             [*words, *map(str, argv)],
@@ -127,6 +132,7 @@ class Supervised:
         events: list[dict[str, Any]] = []
         if log.exists():
             events = [json.loads(line) for line in log.read_text().splitlines()]
+            log.rename(self.home / f"audit-{len(list(self.home.glob('audit-*')))}.log")
         return Result(done.returncode, done.stdout, done.stderr, tuple(events))
 
     def natively(

@@ -51,7 +51,10 @@ SERVERS = ["asyncio", "socketserver"]
 # What mostly sleeps, or computes: seconds that say nothing about us.
 SLOW = [
     "ItimerTest",
-    "PendingSignalsTests.test_sigtimedwait*",
+    "*.PendingSignalsTests.test_sigtimedwait*",
+    "*.POSIXProcessTestCase.test_*_dead",
+    "*.test_check_output_timeout",
+    "*.test_communicate_repeated_call_after_stdout_close",
     "SiginterruptTest",
     "StressTest",
     "test.test_signal.GenericTests.test_functions_module_attr",

@@ -7,11 +7,13 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from errno import ENOSYS
 from pathlib import Path
 
 import pyseccomp
 import pytest
 from live_world import POLICY, Supervised
+from privilege import filtered
 
 from supervisor import native
 
@@ -109,10 +111,17 @@ def test_every_refusal_of_the_table(supervised: Supervised, program: Put) -> Non
     refused = {row.nr: row for row in rows if row.err and row.klass >= VERIFY}
     assert len(refused) > 60
     done = supervised([program("numbers"), *map(str, refused)], None, "-q")
-    found = [(int(nr), getattr(errno, name)) for nr, name in map(str.split, done.lines())]
-    assert found == [(nr, row.err) for nr, row in refused.items()]
+    found = {int(nr): getattr(errno, name) for nr, name in map(str.split, done.lines())}
+    # A container's filter answers first: with ENOSYS what is younger than its profile.
+    young = [nr for nr, err in found.items() if filtered() and err == ENOSYS != refused[nr].err]
+    assert len(young) < 10
+    assert {**found, **{nr: refused[nr].err for nr in young}} == {
+        nr: row.err for nr, row in refused.items()
+    }
     told = {e["action"]["call"]: e["action"]["detail"] for e in done.events if e["type"] == "fault"}
-    assert told == {row.name: row.note for row in refused.values() if row.klass == VERIFY}
+    notes = {row.name: row.note for row in refused.values() if row.klass == VERIFY}
+    assert len(told) > 10
+    assert told.items() <= notes.items() if filtered() else told == notes
 
 
 # With arguments that are all -1 these wait, end or change the program that asks.
