@@ -271,6 +271,7 @@ def test_local_servers_outside(supervised: Supervised, tmp_path: Path) -> None:
         f"id: shut, deny: connect, to: ['unix:{outside}/shut'], as: EPERM",
         "id: own, deny: connect, to: ['unix:${root}/mine'], as: EHOSTUNREACH",
         "id: names, allow: [connect, bind], to: ['unix:@ok-*']",
+        "id: unbound, deny: bind, to: ['unix:${root}/never'], as: EROFS",
     )
     code = f"""\
 def local(name):
@@ -280,6 +281,7 @@ print(local("{outside}/open"), local("link"), local("{outside}/shut"), local("{o
 one = socket.socket(socket.AF_UNIX); one.bind("mine"); one.listen(1)
 two = socket.socket(socket.AF_UNIX); two.bind("other"); two.listen(1)
 print(local("mine"), local("other"))
+print(attempt(lambda: socket.socket(socket.AF_UNIX).bind("never")))
 three = socket.socket(socket.AF_UNIX)
 print(attempt(lambda: three.bind("\\0no")), attempt(lambda: three.bind("\\0ok-{os.getpid()}")))
 three.listen(1)
@@ -289,6 +291,7 @@ print(local("\\0ok-{os.getpid()}"), local("\\0no"))
         assert python(supervised, code, policy) == [
             "connected connected EPERM ENOENT",
             "EHOSTUNREACH connected",
+            "EROFS",
             "EACCES None",
             "connected EACCES",
         ]
