@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from live_world import POLICY, Supervised
+from live_world import POLICY, Supervised, without
 
 pytestmark = pytest.mark.live
 HERE = Path(__file__).parent
@@ -420,3 +420,13 @@ def test_netlink_only_reads(supervised: Supervised) -> None:
     assert "LOOPBACK" in done.stdout, done.stderr
     assert done.stdout.splitlines()[-1] == "2"
     assert "Operation not permitted" in done.stderr
+
+
+def test_needs_duplicates(supervised: Supervised) -> None:
+    """Where sockets cannot be duplicated, a policy that allows some does not start."""
+    words = supervised.words(LOOPBACK)
+    done = supervised.natively([*without("pidfd_getfd"), *words, "echo", "ran"])
+    assert (done.code, done.out) == (125, b"")
+    assert b"pidfd_getfd" in done.err
+    denying = with_rules("id: no, deny: connect, to: ['127.0.0.1']")
+    assert supervised(["echo", "ran"], denying).lines() == ["ran"]
