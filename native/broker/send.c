@@ -196,6 +196,11 @@ static int weigh(struct sv_work *w, struct sending *j, int rc)
 	j->no = (struct sv_no){ EPERM, j->m.refused };
 	if (j->m.refused)
 		return SV_REFUSED;
+	/* udpv6_sendmsg() takes it for none; but a socket may have become one of IPv4 by now
+	 * (IPV6_ADDRFORM), for which it is an address */
+	if (j->s.domain == AF_INET6 && j->to.a.ss_family == AF_UNSPEC &&
+	    j->to.len >= (int)sizeof(struct sockaddr))
+		j->to.len = 0;
 	if (!j->to.len)
 		return 0;
 	if (j->s.domain == AF_NETLINK)
