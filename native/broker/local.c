@@ -265,8 +265,8 @@ void sv_local_connect(struct sv_work *w, const struct sv_sock *s, const struct s
 		return sv_turn_down(w, rc, &no);
 	if (sv_still_valid(&w->t) < 0)
 		return;
-	if (s->type != SOCK_DGRAM && sv_may_wait(s))
-		return sv_connect_near(w, &to, w->place[0].fd >= 0 ? &w->place[0].fd : NULL);
+	if (s->type != SOCK_DGRAM)
+		return sv_connect_near(w, s, &to, w->place[0].fd >= 0 ? &w->place[0].fd : NULL);
 	rc = connect(s->fd, (const void *)&to.a, (socklen_t)to.len) < 0 ? -errno : 0;
 	sv_close_fd(&w->in.sock);
 	sv_give_result(w, rc);
