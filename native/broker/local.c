@@ -105,8 +105,7 @@ static struct sv_str path_of(const struct sv_place *p)
 /* Whether a network rule says no of a path that is otherwise decided as a file. */
 static bool rule_denies(struct sv_work *w, uint32_t op, const struct sv_place *p)
 {
-	if (!ask_rules(w, op, SV_NET_PATH, path_of(p)) && w->match.rule >= 0 &&
-	    w->sh->policy->rules[w->match.rule].kind == SV_RULE_NETWORK)
+	if (!ask_rules(w, op, SV_NET_PATH, path_of(p)) && sv_by_network_rule(w))
 		return true;
 	w->ops = 0;
 	return false;

@@ -99,7 +99,7 @@ def both(
         failure: what it says where no rule allows it.
         rest: whether what it prints natively and supervised is compared.
     """
-    words = ["env", f"HOME={supervised.home}", *argv]
+    words = ["env", f"HOME={supervised.home}", f"TMPDIR={supervised.home}", *argv]
     native = supervised.natively(words)
     assert native.code == 0, native.err
     done = supervised(words, allowing(port), "--set", f"home={supervised.home}")
