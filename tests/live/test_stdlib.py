@@ -27,6 +27,7 @@ files:
   - {id: devices, allow: [write, metadata],
      paths: [/dev/null, /dev/zero, /dev/full, /dev/tty, /dev/ptmx, "/dev/pts/*"]}
   - {id: work, allow: all, paths: ["${root}/**"]}
+  - {id: semaphores, allow: all, paths: ["/dev/shm/sem.*"]}
 network:
   - {id: here, allow: [connect, bind], to: ["127.0.0.0/8", "[::1]", "unix:@*"]}
   - {id: every, allow: bind, to: ["0.0.0.0", "[::]"]}
@@ -115,7 +116,7 @@ def outcomes(place: Path) -> dict[str, str]:
 )
 def test_the_same_outcomes(supervised: Supervised, modules: list[str], at_least: int) -> None:
     """Every test of Python's ends as it does natively, but for those listed above."""
-    places = supervised.home / "native", supervised.root / "supervised"
+    places = supervised.home / "native", supervised.root / "inside"  # as long
     with ThreadPoolExecutor(1) as pool:
         native_run = pool.submit(supervised.natively, command(places[0], modules), timeout=280)
         our_run = supervised(command(places[1], modules), POLICY, "-q", timeout=280)
