@@ -1,6 +1,7 @@
 /* facility.c - tries each facility in a throwaway child. */
 #include "facility.h"
 
+#include "base/err.h"
 #include "base/fd.h"
 #include "filter/install.h"
 #include "filter/landlock.h"
@@ -61,11 +62,16 @@ static const struct {
 		"mount -t proc proc /proc", 1 },
 	[SV_FACILITY_OPENAT2] = { "openat2", "path walks that cannot be led astray", "Linux 5.6", 1 },
 	[SV_FACILITY_SYNC_WAKE_UP] = { "sync-wake-up", "answers from the caller's own CPU: faster", "Linux 6.6", 0 },
-	[SV_FACILITY_PIDFD_GETFD] = { "pidfd-getfd", "inotify watches are put for the caller",
-		"Docker's default profile refuses it: a profile that allows it; without it watches are refused", 0 },
+	[SV_FACILITY_PIDFD_GETFD] = { "pidfd-getfd", "network rules; inotify watches are put for the caller",
+		"Docker's default profile refuses it: a profile that allows it; without it both are refused", 0 },
 	[SV_FACILITY_USER_NAMESPACES] = { "user-namespaces", "not used by this version",
 		"not needed", 0 },
+	[SV_FACILITY_IDENTITIES] = { "other-identities", "programs that give up root, as su does, go on",
+		"CAP_SYS_PTRACE for root: podman, docker --cap-add=SYS_PTRACE; without it they are refused", 0 },
 };
+
+#define NOBODY	65534
+static const char probe_text[] = "probe";
 
 static int target(int sock)
 {
@@ -89,17 +95,17 @@ static int target(int sock)
 	}
 	sv_send_fd(sock, fd, killable);
 	close(fd);
-	return syscall(SYS_mkdirat, -1, "probe", 0) < 0 ? 2 : 0;
+	return syscall(SYS_mkdirat, -1, probe_text, 0) < 0 ? 2 : 0;
 }
 
 static int read_probe(pid_t pid, uint64_t addr)
 {
-	char buf[6], name[32];
+	char buf[sizeof(probe_text)], name[32];
 	struct iovec l = { buf, sizeof(buf) }, r = { (void *)(uintptr_t)addr, sizeof(buf) };
 	int fd, rc;
 
 	if (process_vm_readv(pid, &l, 1, &r, 1, 0) == (ssize_t)sizeof(buf))
-		return memcmp(buf, "probe", 6) ? EIO : 0;
+		return memcmp(buf, probe_text, sizeof(buf)) ? EIO : 0;
 	snprintf(name, sizeof(name), "/proc/%d/mem", (int)pid);
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -163,27 +169,46 @@ static void round_trip(struct trip *t)
 	}
 }
 
-/* A child that waits, for probes that need somebody to look at. */
-static int with_child(int (*probe)(pid_t pid))
+/* Waits until nobody wants to look any more. Says first whether it has the identity. */
+static void be_looked_at(int sock, uid_t uid)
 {
-	int p[2], rc;
-	pid_t pid;
-	char c;
+	char other = 1;
 
-	if (pipe2(p, O_CLOEXEC) < 0)
+	if (uid && (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
+		other = 0;
+	if (write(sock, &other, 1) == 1)
+		(void)!read(sock, &other, 1);
+}
+
+/* For probes that need a child to look at. Where nobody can take on the identity
+ * (0: ours), nobody of another is met. */
+static int with_child(int (*probe)(pid_t pid), uid_t uid)
+{
+	int sv[2], rc;
+	char other = 0;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) < 0)
 		return errno;
 	pid = fork();
 	if (pid == 0) {
-		close(p[1]);
-		(void)!read(p[0], &c, 1);
+		close(sv[0]);
+		be_looked_at(sv[1], uid);
 		_exit(0);
 	}
-	close(p[0]);
-	rc = pid < 0 ? errno : probe(pid);
-	close(p[1]);
+	rc = pid < 0 ? errno : 0;
+	close(sv[1]);
+	if (rc == 0)
+		rc = read(sv[0], &other, 1) != 1 ? EIO : other ? probe(pid) : 0;
+	close(sv[0]);
 	if (pid > 0)
 		waitpid(pid, NULL, 0);
 	return rc;
+}
+
+static int look(pid_t pid)
+{
+	return read_probe(pid, (uintptr_t)probe_text);
 }
 
 static int seize(pid_t pid)
@@ -264,11 +289,12 @@ static int probe(enum sv_facility_id id, int *value)
 	case SV_FACILITY_SYNC_WAKE_UP: round_trip(&t); return t.sync;
 	case SV_FACILITY_LANDLOCK: return landlock_from(1, value);
 	case SV_FACILITY_LANDLOCK_SCOPE: return landlock_from(6, value);
-	case SV_FACILITY_EXEC_STOP: return with_child(seize);
-	case SV_FACILITY_PIDFD_GETFD: return with_child(getfd);
+	case SV_FACILITY_EXEC_STOP: return with_child(seize, 0);
+	case SV_FACILITY_PIDFD_GETFD: return with_child(getfd, 0);
 	case SV_FACILITY_PROC: return try_proc();
 	case SV_FACILITY_OPENAT2: return try_openat2();
 	case SV_FACILITY_USER_NAMESPACES: return user_namespace();
+	case SV_FACILITY_IDENTITIES: return with_child(look, NOBODY);
 	case SV_FACILITIES: break;
 	}
 	return ENOSYS;
@@ -292,4 +318,13 @@ int sv_facility(int i, struct sv_facility *out)
 	else if (!out->ok)
 		snprintf(out->detail, sizeof(out->detail), "%s (%s)", strerror(out->err), text[i].fix);
 	return 0;
+}
+
+int sv_need_duplicates(pid_t pid, struct sv_err *err)
+{
+	const int rc = getfd(pid);
+
+	return rc ? sv_fail(err, rc, "pidfd-getfd", "network rules are carried out on duplicates of "
+			    "sockets, which this machine refuses (pidfd_getfd: %s): a container's "
+			    "profile must allow it", strerror(rc)) : 0;
 }

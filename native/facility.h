@@ -18,7 +18,12 @@ enum sv_facility_id {
 	SV_FACILITY_SYNC_WAKE_UP,
 	SV_FACILITY_PIDFD_GETFD,
 	SV_FACILITY_USER_NAMESPACES,
+	SV_FACILITY_IDENTITIES,
 	SV_FACILITIES
 };
+
+/* For a policy that cannot do without: may the descriptors of this child, which waits, be
+ * duplicated? 0, or -errno with err filled. */
+int sv_need_duplicates(pid_t pid, struct sv_err *err);
 
 #endif

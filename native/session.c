@@ -178,7 +178,7 @@ static int start_child(sv_session *s, const struct sv_start *start, const sigset
 	if (files.rlim_max)
 		prlimit(sp.pid, RLIMIT_NOFILE, &files, NULL);
 	sv_listener_tune(sp.listener);
-	return 0;
+	return s->policy->flags & SV_POLICY_NET ? sv_need_duplicates(sp.pid, err) : 0;
 }
 
 static int worker_count(void)

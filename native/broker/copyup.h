@@ -2,7 +2,7 @@
 #ifndef SV_BROKER_COPYUP_H
 #define SV_BROKER_COPYUP_H
 
-#include "broker/work.h"
+#include "broker/change.h"
 
 /* All bytes of a file, on a side thread; 0, -errno, -EINTR when the call is over. */
 int sv_copy_bytes(int from, int to);
@@ -10,5 +10,9 @@ int sv_copy_bytes(int from, int to);
  * or not at all), opens the copy with the call's flags and hands it over, on a
  * side thread. Always closes dir; answers the call. */
 void sv_copy_up(struct sv_work *w, const struct sv_place *orig, int dir, const char *last);
+/* The same with the copy changed before it appears, and not opened. What the change's
+ * attribute owns, the copy owns then. */
+void sv_copy_up_changed(struct sv_work *w, const struct sv_place *orig, int dir, const char *last,
+			struct sv_change *c);
 
 #endif

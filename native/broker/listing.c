@@ -1,4 +1,4 @@
-/* listing.c - getdents less the hidden names.
+/* listing.c - getdents less the hidden names, and with those that a tree alone has.
  *
  * Read through a duplicate of the caller's descriptor, so that the offset is its own
  * and seekdir goes on working: an entry's offset is that of what comes next, whether
@@ -6,6 +6,7 @@
 #include "broker/look.h"
 
 #include "base/fd.h"
+#include "broker/tree_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -89,6 +90,22 @@ static ssize_t read_visible(const struct sv_work *w, struct folder *f, char *buf
 	}
 }
 
+/* What the tree alone has comes behind the folder's own entries. */
+static ssize_t read_both(struct sv_work *w, struct folder *f, char *buf, size_t room, off_t start)
+{
+	const bool second = w->sh->steers && sv_tree_list_at(start);
+	ssize_t n = second ? 0 : read_visible(w, f, buf, room);
+	int64_t next;
+
+	if (n != 0)
+		return n;
+	n = sv_tree_list(w, w->call.nr != __NR_getdents64, second ? start : sv_tree_list_start(), buf,
+			 room, &next);
+	if (n > 0 && lseek(w->place[0].fd, next, SEEK_SET) < 0)
+		return 0;	/* a file system that does not remember where it is: its own alone */
+	return n;
+}
+
 /* The offset moves with what was read, so it moves back where nothing arrived. */
 static void give(struct sv_work *w, const char *buf, size_t n, off_t start)
 {
@@ -110,8 +127,8 @@ void sv_do_getdents(struct sv_work *w)
 	int rc;
 
 	if (w->in.watcher < 0)
-		return sv_refuse_why(w, EACCES, "no listing here: names are hidden, and this machine does "
-						"not let a descriptor be duplicated (pidfd_getfd)");
+		return sv_refuse_why(w, EACCES, "no listing here: names are hidden or elsewhere, and this "
+						"machine does not let a descriptor be duplicated (pidfd_getfd)");
 	rc = sv_place_adopt(&w->paths, &w->t, take_fd(&w->in.watcher), true, p);
 	if (rc < 0 && rc != -EACCES)	/* of whose /proc folder it is was asked when it was opened */
 		return sv_look_fail(w, -rc);
@@ -122,7 +139,7 @@ void sv_do_getdents(struct sv_work *w)
 	if (!buf)
 		return sv_look_fail(w, ENOMEM);
 	start = lseek(p->fd, 0, SEEK_CUR);
-	n = read_visible(w, &f, buf, room);
+	n = read_both(w, &f, buf, room, start);
 	if (n < 0)
 		sv_look_fail(w, (int)-n);
 	else

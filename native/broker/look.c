@@ -94,35 +94,14 @@ bool sv_look_as_ourselves(struct sv_work *w)
 	return true;
 }
 
-/* Where writes go to a tree, what lies there is what is looked at. */
-static int pin_steered(struct sv_work *w, int how, int rc)
-{
-	struct sv_place *p = &w->place[0];
-	int fd;
-
-	if (rc == -ENOENT) {
-		sv_place_close(p);
-		if (sv_pin_missing(&w->paths, &w->t, &w->in.name[0], p) < 0)
-			return -ENOENT;
-	}
-	fd = sv_shadow(w, p);
-	if (fd == SV_NO_SHADOW)
-		return rc;
-	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
-	if (fd < 0)
-		return fd;
-	sv_place_close(p);
-	rc = sv_place_adopt(&w->paths, &w->t, fd, false, p);
-	return rc == 0 && S_ISLNK(p->st.st_mode) && !(how & SV_PIN_NOFOLLOW) ? -ELOOP : rc;
-}
-
 static int pin_name(struct sv_work *w, int how)
 {
 	struct sv_place *p = &w->place[0];
 	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], how, 0, p);
+	char called[SV_PATH_MAX];
 
-	if (w->sh->steers && (rc == 0 || rc == -ENOENT))
-		return pin_steered(w, how, rc);
+	rc = sv_shadow_pin(w, how, rc, called);
+	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	if (rc != -EACCES || p->fd >= 0 || !sv_look_as_ourselves(w))
 		return rc;
 	sv_place_init(p);

@@ -1,6 +1,7 @@
 /* meta.c - metadata that changes: chmod chown utimes truncate.
  *
  * The object is pinned and changed through that descriptor, never by name. */
+#include "broker/change.h"
 #include "broker/object.h"
 
 #include "base/fd.h"
@@ -29,15 +30,21 @@ static int pin_nameless(struct sv_work *w)
 	return w->in.flags ? -EINVAL : sv_object_pin_fd(w, fd);
 }
 
-/* Pin what the call means: a descriptor, the starting folder itself, or a name.
- * False = failed and answered. */
-static bool pin_object(struct sv_work *w, uint64_t known_flags)
+static bool by_name(const struct sv_work *w)
 {
-	struct sv_place *p = &w->place[0];
 	const struct sv_pathname *name = &w->in.name[0];
-	const int pin = w->in.flags & AT_SYMLINK_NOFOLLOW ? SV_PIN_NOFOLLOW : 0;
+
+	return w->row->roles[0] != SV_ROLE_FD && !name->null && !sv_names_start(name, w->in.flags);
+}
+
+/* Pin what the call means: a descriptor, the starting folder itself, or a name (called:
+ * as sv_shadow_pin()). False = failed and answered. */
+static bool pin_object(struct sv_work *w, uint64_t known_flags, char *called)
+{
+	const struct sv_pathname *name = &w->in.name[0];
 	int rc;
 
+	called[0] = 0;
 	if (w->in.flags & ~known_flags) {
 		sv_fail_call(w, EINVAL);
 		return false;
@@ -46,59 +53,46 @@ static bool pin_object(struct sv_work *w, uint64_t known_flags)
 		rc = sv_object_pin_fd(w, w->in.fd);
 	else if (name->null)
 		rc = pin_nameless(w);
-	else if (sv_names_start(name, w->in.flags))
-		rc = sv_pin_fd(&w->paths, &w->t, name->dirfd, p);
+	else if (by_name(w))
+		rc = sv_change_pin(w, called);
 	else
-		rc = sv_pin(&w->paths, &w->t, name, pin, 0, p);
+		rc = sv_pin_fd(&w->paths, &w->t, name->dirfd, &w->place[0]);
 	if (rc < 0)
 		sv_fail_call(w, -rc);
 	return rc == 0;
 }
 
+static void change(struct sv_work *w, struct sv_change *c)
+{
+	char called[SV_PATH_MAX];
+
+	if (pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, called) &&
+	    sv_change_judge(w, SV_OP_METADATA, called, by_name(w), c))
+		sv_give_result(w, sv_change_apply(w->place[0].fd, c));
+}
+
 void sv_do_chmod(struct sv_work *w)
 {
-	const struct sv_place *p = &w->place[0];
-	const mode_t mode = (mode_t)w->in.mode & 07777;
-	char self[32];
-	int rc;
+	struct sv_change c = { .kind = SV_CHANGE_MODE, .mode = (mode_t)w->in.mode & 07777 };
 
-	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !sv_object_judge(w, SV_OP_METADATA))
-		return;
-	sv_object_name(p, self, sizeof(self));
-	if (S_ISLNK(p->st.st_mode))
-		rc = -EOPNOTSUPP;
-	else
-		rc = chmod(self, mode) < 0 ? -errno : 0;
-	sv_give_result(w, rc);
+	change(w, &c);
 }
 
 void sv_do_chown(struct sv_work *w)
 {
-	const struct sv_place *p = &w->place[0];
+	struct sv_change c = { .kind = SV_CHANGE_OWNER, .owner = w->in.owner, .group = w->in.group };
 
-	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !sv_object_judge(w, SV_OP_METADATA))
-		return;
-	sv_give_result(w, fchownat(p->fd, "", w->in.owner, w->in.group, AT_EMPTY_PATH) < 0 ?
-			      -errno : 0);
+	change(w, &c);
 }
 
 void sv_do_utime(struct sv_work *w)
 {
-	const struct sv_place *p = &w->place[0];
-	const struct timespec *times = w->in.times_null ? NULL : w->in.times;
-	char self[32];
-	int rc;
+	struct sv_change c = { .kind = SV_CHANGE_TIMES, .now = w->in.times_null };
 
-	if (times && times[0].tv_nsec == UTIME_OMIT && times[1].tv_nsec == UTIME_OMIT)
+	memcpy(c.times, w->in.times, sizeof(c.times));
+	if (!c.now && c.times[0].tv_nsec == UTIME_OMIT && c.times[1].tv_nsec == UTIME_OMIT)
 		return sv_give_value(w, 0);	/* the kernel looks at nothing else then */
-	if (!pin_object(w, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) || !sv_object_judge(w, SV_OP_METADATA))
-		return;
-	sv_object_name(p, self, sizeof(self));
-	if (S_ISLNK(p->st.st_mode))
-		rc = utimensat(p->fd, "", times, AT_EMPTY_PATH);
-	else
-		rc = utimensat(AT_FDCWD, self, times, 0);
-	sv_give_result(w, rc < 0 ? -errno : 0);
+	change(w, &c);
 }
 
 struct slow_truncate {
@@ -156,19 +150,20 @@ static void truncate_slowly(struct sv_work *w)
 
 void sv_do_truncate(struct sv_work *w)
 {
+	struct sv_change c = { .kind = SV_CHANGE_LENGTH, .length = w->in.length };
 	const struct sv_place *p = &w->place[0];
+	char called[SV_PATH_MAX], n[16];
 	cleanup_fd int fd = -1;
-	char n[16];
 
 	if (w->in.length < 0)
 		return sv_fail_call(w, EINVAL);
-	if (!pin_object(w, 0) || sv_refuse_hidden(w, p))
+	if (!pin_object(w, 0, called) || sv_refuse_hidden(w, p))
 		return;
 	if (S_ISDIR(p->st.st_mode))
 		return sv_fail_call(w, EISDIR);
 	if (!S_ISREG(p->st.st_mode))
 		return sv_fail_call(w, EINVAL);
-	if (!sv_object_judge(w, SV_OP_WRITE))
+	if (!sv_change_judge(w, SV_OP_WRITE, called, by_name(w), &c))
 		return;
 	snprintf(n, sizeof(n), "%d", p->fd);
 	fd = openat(w->paths.self_fd, n, O_WRONLY | O_NONBLOCK | O_CLOEXEC);

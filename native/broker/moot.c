@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
 
 /* The pinned folder's entry, whatever slash its name ended in. 0 or -errno. */
 static int look(const struct sv_place *p, struct stat *st)
@@ -33,11 +35,21 @@ int sv_moot_new(const struct sv_place *p, bool folder)
 	return rc == -ENAMETOOLONG ? ENAMETOOLONG : 0;
 }
 
+/* Nothing is removed from such a mount, so nothing is looked up there. */
+static bool read_only(const struct sv_place *p)
+{
+	struct statfs fs;
+
+	return fstatfs(p->parent, &fs) == 0 && (fs.f_flags & ST_RDONLY);
+}
+
 int sv_moot_old(const struct sv_place *p, bool folder)
 {
 	struct stat st;
 	const int rc = look(p, &st);
 
+	if (rc == -ENOENT && read_only(p))
+		return EROFS;
 	if (rc < 0)
 		return rc == -ENOENT || rc == -ENAMETOOLONG ? -rc : 0;
 	if (!p->slash || folder)

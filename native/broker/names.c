@@ -11,6 +11,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The new name goes to a tree; moot: what ends that where it was asked for. */
+static bool place_there(struct sv_work *w, int moot)
+{
+	struct sv_place *p = &w->place[0];
+	int rc = moot && !sv_shadow_only(w, p) ? -moot : sv_steer_name(w, p);
+
+	if (rc == 0 && sv_steer_denied(w, p->parent, p->last, SV_OP_CREATE)) {
+		sv_refuse(w);
+		return false;
+	}
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	return rc == 0;
+}
+
 /* Pin the folder, judge the new name. True = go on. */
 static bool place_new(struct sv_work *w, bool folder)
 {
@@ -39,10 +54,7 @@ static bool place_new(struct sv_work *w, bool folder)
 		sv_refuse_unless(w, sv_moot_new(p, folder));
 		return false;
 	}
-	rc = sv_steer_name(w, p);
-	if (rc < 0)
-		sv_fail_call(w, -rc);
-	return rc == 0;
+	return place_there(w, elsewhere ? 0 : sv_moot_new(p, folder));
 }
 
 void sv_do_mkdir(struct sv_work *w)

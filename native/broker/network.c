@@ -27,6 +27,12 @@ static bool is_inet(int domain)
 	return domain == AF_INET || domain == AF_INET6;
 }
 
+static bool is_datagram(int family, uint32_t protocol)
+{
+	return protocol == 0 || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
+	       protocol == (family == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6);
+}
+
 /* Sockets whose addresses are decided. SCTP is not among them: it connects by other
  * calls. Datagrams only where sending is decided, too. */
 static bool makes(const struct sv_work *w, int family, int type, uint32_t protocol)
@@ -37,12 +43,10 @@ static bool makes(const struct sv_work *w, int family, int type, uint32_t protoc
 		return type == SOCK_STREAM || type == SOCK_SEQPACKET || (type == SOCK_DGRAM && sending);
 	if (!is_inet(family))
 		return false;
-	if (type == SOCK_STREAM)
-		return protocol == 0 || protocol == IPPROTO_TCP ||
-		       (protocol == IPPROTO_MPTCP && sending);
-	return type == SOCK_DGRAM && sending &&
-	       (protocol == 0 || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
-		protocol == (family == AF_INET ? IPPROTO_ICMP : IPPROTO_ICMPV6));
+	if (type == SOCK_DGRAM)
+		return sending && is_datagram(family, protocol);
+	return type == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP ||
+				       (protocol == IPPROTO_MPTCP && sending));
 }
 
 static void refuse_socket(struct sv_work *w, const char *what, int err)
@@ -176,6 +180,18 @@ void sv_do_connect(struct sv_work *w)
 		give(w, connect(s.fd, (const void *)&to.a, (socklen_t)to.len));
 }
 
+/* A datagram socket that asks for any port gets what sending would give it unasked: only
+ * a rule that denies it counts. */
+static bool as_sending_would(struct sv_work *w, const struct sv_sock *s, const struct sv_addr *to)
+{
+	const struct sockaddr_in *in = (const void *)&to->a;	/* the port lies at one place in both */
+
+	if (s->type != SOCK_DGRAM || in->sin_port || sv_by_network_rule(w))
+		return false;
+	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+	return true;
+}
+
 void sv_do_bind(struct sv_work *w)
 {
 	struct sv_addr to;
@@ -184,7 +200,8 @@ void sv_do_bind(struct sv_work *w)
 
 	if (!sv_take_addr(w, w->in.addr, w->in.addrlen, &to) || !take(w, &s))
 		return;
-	if (is_inet(s.domain) && !sv_judge_addr(w, SV_OP_BIND, &s, &to))
+	if (is_inet(s.domain) && !sv_judge_addr(w, SV_OP_BIND, &s, &to) &&
+	    !as_sending_would(w, &s, &to))
 		return sv_refuse(w);
 	if (w->sh->observe)
 		return sv_let_go(w);

@@ -228,8 +228,11 @@ static void open_tmpfile(struct sv_work *w)
 	const int pin = SV_PIN_DIRECTORY | (w->in.flags & O_NOFOLLOW ? SV_PIN_NOFOLLOW : 0);
 	mode_t mode;
 	long fd;
+	char called[SV_PATH_MAX];
 	int rc = sv_pin(&w->paths, &w->t, &w->in.name[0], pin, w->in.resolve, p);
 
+	if (rc == -ENOENT && !w->in.resolve && sv_shadow_pin(w, pin, rc, called) == 0)
+		rc = -EOPNOTSUPP;	/* as in a folder that the original has, too */
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
 	p->parent = take_fd(&p->fd);
@@ -263,6 +266,8 @@ static void open_path_only(struct sv_work *w)
 {
 	struct sv_exec_plan *plan;
 
+	if (!w->in.how)
+		return sv_let_go(w);
 	if (w->in.resolve)
 		return sv_refuse_why(w, ENOSYS, "openat2 with O_PATH and resolve flags");
 	plan = sv_exec_plan_new();
@@ -292,6 +297,8 @@ static bool creates_with_slash(struct sv_work *w)
 		return false;
 	rc = sv_pin_parent(&w->paths, &w->t, name, w->in.resolve, p);
 	if (rc == 0 && (!p->slash || sv_place_is_dots(p)))
+		return false;
+	if (rc == -ENOENT && w->sh->steers)	/* the folder may be elsewhere */
 		return false;
 	sv_fail_call(w, rc < 0 ? -rc : EISDIR);
 	return true;
@@ -359,7 +366,7 @@ void sv_do_open(struct sv_work *w)
 	w->in.flags = how.flags;
 	w->in.mode = how.mode;
 	if (how.flags & O_PATH)
-		return open_path_only(w);
+		return sv_shadow_open_path(w) ? (void)0 : open_path_only(w);
 	if (is_tmpfile(how.flags))
 		return open_tmpfile(w);
 	if (!sv_open_directly(w))

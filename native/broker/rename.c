@@ -8,6 +8,8 @@
 #include "broker/trash.h"
 
 #include "base/fd.h"
+#include "broker/shadow.h"
+#include "broker/tree.h"
 #include "decode/lexical.h"
 #include "match/net.h"
 
@@ -25,12 +27,12 @@ static struct sv_str path_of(const struct sv_place *p)
 	return (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
 }
 
-static bool pin_both(struct sv_work *w)
+static bool pin_both(struct sv_work *w, bool missing[2])
 {
 	int i, rc = 0;
 
 	for (i = 0; i < 2 && rc == 0; i++)
-		rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[i], 0, &w->place[i]);
+		rc = sv_tree_pin(w, i, &missing[i]);
 	if (rc < 0)
 		sv_fail_call(w, -rc);
 	return rc == 0;
@@ -196,6 +198,24 @@ static int dots_errno(const struct sv_work *w)
 	return !from && w->in.flags & NOREPLACE ? EEXIST : EBUSY;
 }
 
+/* False = failed, refused or a tree's affair, and answered. */
+static bool pin_rename(struct sv_work *w)
+{
+	bool missing[2];
+	int rc;
+
+	if (!pin_both(w, missing))
+		return false;
+	rc = dots_errno(w);
+	if (!rc && sv_tree_rename(w, missing))
+		return false;
+	if (!rc && (missing[0] || missing[1]))
+		rc = ENOENT;
+	if (rc)
+		sv_fail_call(w, rc);
+	return rc == 0;
+}
+
 void sv_do_rename(struct sv_work *w)
 {
 	const bool swap = w->in.flags & EXCHANGE;
@@ -206,10 +226,8 @@ void sv_do_rename(struct sv_work *w)
 		return sv_fail_call(w, EINVAL);
 	if (w->in.flags & WHITEOUT)
 		return sv_refuse_why(w, EPERM, "a whiteout is a device node");
-	if (!pin_both(w))
+	if (!pin_rename(w))
 		return;
-	if (dots_errno(w))
-		return sv_fail_call(w, dots_errno(w));
 	if (!allowed(w, SV_OP_RENAME, &w->place[0], moot_rename) ||
 	    !allowed(w, SV_OP_RENAME, &w->place[1], moot_rename))
 		return;
@@ -222,28 +240,37 @@ void sv_do_rename(struct sv_work *w)
 	judge_and_move(w, keep);
 }
 
-/* The object that gets another name is pinned; what it may be called is judged
- * against all it could be used for under its present name. */
-static int pin_source(struct sv_work *w, struct sv_place *from)
+/* The object that gets another name is pinned; what it may be called is judged against all
+ * it could be used for under its present name. called: as sv_shadow_pin(). */
+static int pin_source(struct sv_work *w, struct sv_place *from, char *called)
 {
 	const int pin = w->in.flags & AT_SYMLINK_FOLLOW ? 0 : SV_PIN_NOFOLLOW;
+	int rc;
 
+	called[0] = 0;
 	if (sv_names_start(&w->in.name[0], w->in.flags))
 		return sv_pin_fd(&w->paths, &w->t, w->in.name[0].dirfd, from);
-	return sv_pin(&w->paths, &w->t, &w->in.name[0], pin, 0, from);
+	rc = sv_pin(&w->paths, &w->t, &w->in.name[0], pin, 0, from);
+	return sv_shadow_pin(w, pin, rc, called);
 }
 
-/* False = failed or refused, and answered. */
+/* False = failed, refused or a tree's affair, and answered. */
 static bool pin_link(struct sv_work *w, struct sv_place *from, struct sv_place *to)
 {
-	int rc = pin_source(w, from);
+	char called[SV_PATH_MAX];
+	bool missing = false;
+	int rc = pin_source(w, from, called);
 
 	if (rc == 0 && sv_refuse_hidden(w, from))
 		return false;
 	if (rc == 0)
-		rc = sv_pin_parent(&w->paths, &w->t, &w->in.name[1], 0, to);
+		rc = sv_tree_pin(w, 1, &missing);
 	if (rc == 0 && sv_place_is_dots(to))
 		rc = -EEXIST;
+	if (rc == 0 && sv_tree_link(w, called[0] ? called : NULL, missing))
+		return false;
+	if (rc == 0 && missing)
+		rc = -ENOENT;
 	if (rc < 0)
 		sv_fail_call(w, -rc);
 	return rc == 0;

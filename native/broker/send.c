@@ -184,13 +184,14 @@ static int reach_local(struct sv_work *w, struct sending *j)
 }
 
 /* Whether the message, which was read with rc, may be sent: 0, -errno as the kernel would
- * say, or SV_REFUSED. The address of a datagram is judged; streams have no use for one. */
+ * say, or SV_REFUSED. The address of a datagram is judged; streams have no use for one,
+ * and local ones say so. */
 static int weigh(struct sv_work *w, struct sending *j, int rc)
 {
 	if (rc == 0 && (j->flags & MSG_ZEROCOPY))
 		rc = -ENOBUFS;	/* as where pages cannot be pinned: callers copy then */
-	if (rc == 0 && j->m.name && !is_stream(&j->s))
-		rc = sv_read_addr(w, j->m.name, j->m.name_len, &j->to);
+	if (is_stream(&j->s) && j->s.domain != AF_UNIX)
+		j->to.len = 0;
 	if (rc < 0)
 		return rc;
 	j->no = (struct sv_no){ EPERM, j->m.refused };
@@ -206,7 +207,7 @@ static int weigh(struct sv_work *w, struct sending *j, int rc)
 	if (j->s.domain == AF_NETLINK)
 		return to_kernel(j);
 	if (j->s.domain == AF_UNIX)
-		return reach_local(w, j);
+		return j->s.type == SOCK_STREAM ? 0 : reach_local(w, j);
 	return sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : SV_REFUSED;
 }
 
@@ -239,28 +240,19 @@ static void finish(struct sv_work *w, struct sending *j)
 	finish_first(w, j, send_all(j, MSG_DONTWAIT));
 }
 
-/* A length that no address has; sendmsg() would forgive it. */
-static bool odd_length(const struct sv_work *w, const struct sv_sock *s)
-{
-	return w->in.addrlen > sizeof(struct sockaddr_storage) ||
-	       (!w->in.addrlen && !is_stream(s) && (s->domain == AF_INET || s->domain == AF_INET6));
-}
-
 void sv_do_sendto(struct sv_work *w)
 {
 	struct sending *j;
 	struct sv_sock s;
 	int rc;
 
-	if (!sv_take_sock(w, &s))
+	if (!sv_take_sock(w, &s) || !(j = begin(w, &s)))
 		return;
-	if (odd_length(w, &s))
-		return sv_fail_call(w, EINVAL);
-	if (!(j = begin(w, &s)))
-		return;
-	j->m.name = w->in.addr;
-	j->m.name_len = w->in.addrlen;
-	rc = sv_read_buffer(&w->t, w->call.args[1], w->call.args[2], is_stream(&s), &j->m);
+	rc = sv_read_addr(w, w->in.addr, w->in.addrlen, &j->to);
+	if (rc == 0 && !w->in.addrlen && !is_stream(&s) && s.domain != AF_UNIX)
+		rc = -EINVAL;	/* which sendmsg() would take for no address at all */
+	if (rc == 0)
+		rc = sv_read_buffer(&w->t, w->call.args[1], w->call.args[2], is_stream(&s), &j->m);
 	rc = weigh(w, j, rc);
 	if (rc == 0 && !w->sh->observe)
 		return finish(w, j);
@@ -285,6 +277,8 @@ static int read_at(struct sv_work *w, struct sending *j, uint64_t at)
 	struct msghdr h;
 	int rc = sv_read_msghdr(&w->t, at, &h);
 
+	if (rc == 0 && h.msg_namelen)
+		rc = sv_read_addr(w, (uintptr_t)h.msg_name, h.msg_namelen, &j->to);
 	if (rc == 0)
 		rc = sv_read_message(&w->t, &h, is_stream(&j->s), &j->m);
 	return weigh(w, j, rc);

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #define INSIDE (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
@@ -66,19 +67,40 @@ static void name_there(struct sv_work *w, const char *rest)
 	there->len = n < (int)sizeof(there->path) ? n : (int)sizeof(there->path) - 1;
 }
 
-/* Opens the folder of rest beneath base, making what is missing; leaves the
- * last component in *last. */
-static int make_parents(int base, char *rest, const char **last)
+static int parts(const char *name)
+{
+	int n = 0;
+
+	while (*name) {
+		n++;
+		name += strcspn(name, "/");
+		name += *name == '/';
+	}
+	return n;
+}
+
+/* Folders of rest that may be made in the tree: those that the name has where it was
+ * asked for. What is missing there is in last, the name itself included. */
+static int known_folders(const struct sv_place *place, const char *rest)
+{
+	const int missing = parts(place->last);
+
+	return parts(rest) - (missing ? missing : 1);
+}
+
+/* Opens the folder of rest beneath base, making the first `make` folders where they are
+ * missing; leaves the last component in *last. */
+static int make_parents(int base, char *rest, int make, const char **last)
 {
 	int dir = fcntl(base, F_DUPFD_CLOEXEC, 3);
 	char *p = rest, *slash;
 
-	while (dir >= 0 && (slash = strchr(p, '/'))) {
+	for (; dir >= 0 && (slash = strchr(p, '/')); make--) {
 		int next;
 
 		*slash = 0;
 		next = open_inside(dir, p, O_PATH | O_DIRECTORY, 0);
-		if (next == -ENOENT && (mkdirat(dir, p, 0755) == 0 || errno == EEXIST))
+		if (next == -ENOENT && make > 0 && (mkdirat(dir, p, 0755) == 0 || errno == EEXIST))
 			next = open_inside(dir, p, O_PATH | O_DIRECTORY, 0);
 		*slash = '/';
 		close(dir);
@@ -89,36 +111,105 @@ static int make_parents(int base, char *rest, const char **last)
 	return dir;
 }
 
+int sv_steer_folder(const struct sv_work *w, const struct sv_place *place, char *last)
+{
+	char rest[SV_PATH_MAX];
+	const char *name;
+	int base, dir, rc = destination(w, place, rest, &base);
+
+	if (rc < 0)
+		return rc;
+	dir = make_parents(base, rest, known_folders(place, rest), &name);
+	if (dir >= 0)
+		strcat(strcpy(last, name), place->slash ? "/" : "");
+	return dir;
+}
+
 int sv_steer_name(struct sv_work *w, struct sv_place *place)
 {
 	char rest[SV_PATH_MAX];
-	const char *last;
 	int base, dir, rc = destination(w, place, rest, &base);
 
 	if (rc < 0)
 		return rc;
 	name_there(w, rest);
-	dir = make_parents(base, rest, &last);
+	dir = sv_steer_folder(w, place, place->last);
 	if (dir < 0)
 		return dir;
 	atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
 	sv_close_fd(&place->parent);
 	place->parent = dir;
-	memmove(place->last, last, strlen(last) + 1);
 	return 0;
 }
 
-int sv_steer_find(const struct sv_work *w, const struct sv_place *place)
+int sv_steer_find(const struct sv_work *w, const struct sv_place *place, uint64_t flags)
 {
 	char rest[SV_PATH_MAX];
 	int base, rc = destination(w, place, rest, &base);
 
-	return rc < 0 ? rc : open_inside(base, rest, O_PATH | O_NOFOLLOW, 0);
+	return rc < 0 ? rc : open_inside(base, rest, flags | O_NOFOLLOW, 0);
+}
+
+bool sv_steer_goes_to_tree(const struct sv_work *w, const struct sv_match *m)
+{
+	return m->action == SV_STEER && w->sh->policy->rules[m->rule].dest_kind == SV_DEST_TREE;
+}
+
+bool sv_steer_denied(struct sv_work *w, int dir, const char *last, uint32_t ops)
+{
+	char name[32], path[2 * SV_PATH_MAX];
+	struct sv_match m = { .action = SV_DENY, .rule = -1, .err = EACCES };
+	size_t n, k = strcspn(last, "/");
+	ssize_t len;
+
+	if (!sv_steer_goes_to_tree(w, &w->match))
+		return false;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", dir);
+	len = readlink(name, path, SV_PATH_MAX);
+	if (len <= 0 || len == SV_PATH_MAX) {
+		w->match = m;
+		return true;
+	}
+	n = (size_t)len;
+	if (k && strncmp(last, ".", k)) {
+		path[n++] = '/';
+		memcpy(path + n, last, k);
+		n += k;
+	}
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), (struct sv_str){ (const uint8_t *)path, n },
+			 ops, &m);
+	if (m.action != SV_DENY || m.rule < 0)
+		return false;
+	w->match = m;
+	return true;
 }
 
 static bool wants_write(const struct sv_work *w)
 {
 	return (w->in.flags & O_ACCMODE) != O_RDONLY || w->in.flags & O_TRUNC;
+}
+
+static bool must_be_new(const struct sv_work *w)
+{
+	return (w->in.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+}
+
+/* What the original says to the name, or 0. */
+static int name_errno(const struct sv_work *w, bool exists, const struct sv_match *reading)
+{
+	if (!exists)
+		return w->in.flags & O_CREAT ? 0 : ENOENT;
+	return reading->action != SV_STEER && must_be_new(w) ? EEXIST : 0;
+}
+
+static mode_t mode_there(struct sv_work *w, const struct sv_place *orig)
+{
+	const mode_t mode = (mode_t)w->in.mode & 07777;
+	mode_t mask;
+
+	if (orig->fd >= 0)
+		return orig->st.st_mode & 0777;
+	return sv_tracee_umask(&w->t, &mask) == 0 ? mode & ~mask : mode & 0700;
 }
 
 /* The file is not at the destination yet: made there, with the original's
@@ -129,36 +220,50 @@ static void create_there(struct sv_work *w, const struct sv_place *orig, int bas
 	const bool exists = orig->fd >= 0;
 	const char *last;
 	struct sv_match reading;
-	mode_t mode = (mode_t)w->in.mode & 07777, mask;
 	int dir, fd;
 
-	if (!exists && !(w->in.flags & O_CREAT))
-		return sv_fail_call(w, ENOENT);
-	dir = make_parents(base, rest, &last);
+	sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, SV_OP_READ, &reading);
+	dir = name_errno(w, exists, &reading);
+	if (dir)
+		return sv_fail_call(w, dir);
+	dir = make_parents(base, rest, known_folders(orig, rest), &last);
 	if (dir < 0)
 		return sv_fail_call(w, -dir);
+	if (orig->slash || sv_steer_denied(w, dir, last, SV_OP_WRITE | SV_OP_CREATE)) {
+		close(dir);
+		return orig->slash ? sv_fail_call(w, EISDIR) : sv_refuse(w);
+	}
 	if (exists && S_ISREG(orig->st.st_mode) && !(w->in.flags & O_TRUNC)) {
-		sv_match_path_in(w->sh->policy, sv_blocks_in(w), path, SV_OP_READ, &reading);
 		if (reading.action != SV_ALLOW) {
 			close(dir);
 			return sv_refuse_why(w, EACCES, "steered, but its present bytes may not be read");
 		}
 		return sv_copy_up(w, orig, dir, last);
 	}
-	if (exists)
-		mode = orig->st.st_mode & 0777;
-	else if (sv_tracee_umask(&w->t, &mask) == 0)
-		mode &= ~mask;
-	else
-		mode &= 0700;
 	fd = open_inside(dir, last, (w->in.flags & ~(uint64_t)O_DIRECTORY) | O_CREAT | O_NOFOLLOW |
-				    O_NOCTTY | O_NONBLOCK, mode);
+				    O_NOCTTY | O_NONBLOCK, mode_there(w, orig));
 	close(dir);
 	if (fd < 0)
 		return sv_fail_call(w, -fd);
 	if (!(w->in.flags & O_NONBLOCK))
 		fcntl(fd, F_SETFL, (int)(w->in.flags & (O_APPEND | O_DIRECT | O_NOATIME)));
 	sv_give_fd(w, fd, w->in.flags & O_CLOEXEC, wants_write(w));
+}
+
+/* The kernel's objections to what is at the destination, or 0. */
+static int kind_errno(const struct sv_work *w, const struct sv_place *asked, mode_t mode)
+{
+	if (asked->slash && w->in.flags & O_CREAT)
+		return EISDIR;
+	if (asked->slash && !S_ISDIR(mode))
+		return ENOTDIR;
+	if (must_be_new(w))
+		return EEXIST;
+	if (S_ISDIR(mode) && (wants_write(w) || w->in.flags & O_CREAT))
+		return EISDIR;
+	if (!S_ISDIR(mode) && w->in.flags & O_DIRECTORY)
+		return ENOTDIR;
+	return S_ISLNK(mode) ? ELOOP : 0;
 }
 
 void sv_steer_open(struct sv_work *w, struct sv_place *place)
@@ -174,21 +279,18 @@ void sv_steer_open(struct sv_work *w, struct sv_place *place)
 	name_there(w, rest);
 	atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
 	fd = open_inside(base, rest, O_PATH | O_NOFOLLOW, 0);
-	if (fd == -ENOENT && wants_write(w))
+	if (fd == -ENOENT && (wants_write(w) || place->fd < 0))
 		return create_there(w, place, base, rest);
 	if (fd < 0)
 		return sv_fail_call(w, -fd);
 	rc = sv_place_adopt(&w->paths, &w->t, fd, false, there);
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
-	if ((w->in.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
-		return sv_fail_call(w, EEXIST);
-	if (S_ISDIR(there->st.st_mode) && (wants_write(w) || w->in.flags & O_CREAT))
-		return sv_fail_call(w, EISDIR);
-	if (!S_ISDIR(there->st.st_mode) && w->in.flags & O_DIRECTORY)
-		return sv_fail_call(w, ENOTDIR);
-	if (S_ISLNK(there->st.st_mode))
-		return sv_fail_call(w, ELOOP);
+	if (wants_write(w) && sv_steer_denied(w, fd, "", SV_OP_WRITE))
+		return sv_refuse(w);
+	rc = kind_errno(w, place, there->st.st_mode);
+	if (rc)
+		return sv_fail_call(w, rc);
 	sv_reopen_and_give(w, there, w->in.flags);
 }
 
@@ -205,7 +307,7 @@ static int open_tree(char *path)
 	if (n + 3 > SV_PATH_MAX)
 		return -ENAMETOOLONG;
 	strcpy(path + n, "/.");
-	n = (size_t)make_parents(root, path + 1, &last);
+	n = (size_t)make_parents(root, path + 1, SV_PATH_MAX, &last);
 	path[strlen(path) - 2] = 0;
 	return (int)n;
 }

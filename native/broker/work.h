@@ -124,7 +124,7 @@ int sv_new_mode(struct sv_work *w, const struct sv_place *parent, mode_t mode, m
 typedef void sv_handler(struct sv_work *w);
 sv_handler sv_do_open, sv_do_mkdir, sv_do_mknod, sv_do_unlink, sv_do_rename, sv_do_link;
 sv_handler sv_do_symlink, sv_do_chmod, sv_do_chown, sv_do_utime, sv_do_truncate, sv_do_exec;
-sv_handler sv_do_xattr, sv_do_watch;
+sv_handler sv_do_xattr, sv_do_watch, sv_do_chdir;
 /* broker/look*.c, listing.c: only where the policy hides names. */
 sv_handler sv_do_stat, sv_do_statx, sv_do_access, sv_do_readlink, sv_do_statfs, sv_do_getxattr;
 sv_handler sv_do_fileattr, sv_do_getdents;
@@ -139,11 +139,20 @@ extern const struct sv_tracer_ops sv_exec_ops;
 
 /* broker/steer.c: carry the call out at the rule's destination. */
 void sv_steer_open(struct sv_work *w, struct sv_place *place);
-/* What lies at the destination of w->match now: O_PATH (owned), or -errno. */
-int sv_steer_find(const struct sv_work *w, const struct sv_place *place);
-/* Move a new name (pinned parent and last component) to its destination, with
- * the folders on the way made. 0 or -errno; w->match is the steer. */
+/* What lies at the destination of w->match now: a descriptor (owned) with these open
+ * flags, following no link, or -errno. */
+int sv_steer_find(const struct sv_work *w, const struct sv_place *place, uint64_t flags);
+/* The folder at the destination that holds the place's name: O_PATH (owned), or -errno;
+ * folders on the way that the name has where it was asked for are made. last gets the
+ * last component, room for SV_PATH_MAX. */
+int sv_steer_folder(const struct sv_work *w, const struct sv_place *place, char *last);
+/* Move a new name (pinned parent and last component) to its destination as above.
+ * 0 or -errno; w->match is the steer. */
 int sv_steer_name(struct sv_work *w, struct sv_place *place);
+bool sv_steer_goes_to_tree(const struct sv_work *w, const struct sv_match *m);
+/* The tree's own place is named by rules, too. Where w->match goes to a tree: does a rule
+ * deny ops on dir/last by its true path ("" = dir itself)? Then w->match is that rule. */
+bool sv_steer_denied(struct sv_work *w, int dir, const char *last, uint32_t ops);
 /* broker/trash.c: opens the session's folder, where a rule steers deletes to it.
  * -errno with err filled. */
 int sv_trash_open(struct sv_shared *sh, const char *path, int64_t room, struct sv_err *err);

@@ -2,6 +2,7 @@
  *
  * Name and value were copied before (decode/xattr.c); the object is pinned,
  * decided as metadata, and changed through the pin. */
+#include "broker/change.h"
 #include "broker/object.h"
 
 #include "decode/lexical.h"
@@ -22,16 +23,6 @@ static int pin_nameless(struct sv_work *w)
 	return sv_object_pin_fd(w, fd);
 }
 
-static int pin(struct sv_work *w)
-{
-	const struct sv_pathname *name = &w->in.name[0];
-	const int how = w->in.flags & AT_SYMLINK_NOFOLLOW ? SV_PIN_NOFOLLOW : 0;
-
-	if (sv_names_start(name, w->in.flags))
-		return pin_nameless(w);
-	return sv_pin(&w->paths, &w->t, name, how, 0, &w->place[0]);
-}
-
 static bool starts_with(const char *name, const char *prefix)
 {
 	return !strncmp(name, prefix, strlen(prefix));
@@ -49,21 +40,22 @@ static bool is_reserved(const char *name)
 
 void sv_do_xattr(struct sv_work *w)
 {
-	const struct sv_attr *a = &w->in.attr;
-	char self[32];
-	int rc = pin(w);
+	struct sv_change c = { .kind = SV_CHANGE_ATTR };
+	const bool named = !sv_names_start(&w->in.name[0], w->in.flags);
+	const bool reserved = is_reserved(w->in.attr.name);
+	char called[SV_PATH_MAX] = "";
+	int rc = named ? sv_change_pin(w, called) : pin_nameless(w);
 
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
-	if (!sv_object_judge(w, SV_OP_METADATA))
-		return;
-	if (is_reserved(a->name))
-		return sv_refuse_why(w, EPERM, "a trusted or security attribute means something to the "
-					       "system outside the tree");
-	sv_object_name(&w->place[0], self, sizeof(self));
-	if (a->set)
-		rc = setxattr(self, a->name, a->value, a->size, a->flags);
+	c.attr = w->in.attr;
+	sv_attr_init(&w->in.attr);
+	if (!sv_change_judge(w, SV_OP_METADATA, called, named && !reserved, &c))
+		;	/* answered */
+	else if (reserved)
+		sv_refuse_why(w, EPERM, "a trusted or security attribute means something to the "
+					"system outside the tree");
 	else
-		rc = removexattr(self, a->name);
-	sv_give_result(w, rc < 0 ? -errno : 0);
+		sv_give_result(w, sv_change_apply(w->place[0].fd, &c));
+	sv_attr_free(&c.attr);
 }

@@ -15,8 +15,6 @@ enum { DATAGRAM_MAX = 65535, IOV_MAX_KERNEL = 1024, UDP_SEGMENT_OPTION = 103 };
 
 void sv_message_init(struct sv_message *m)
 {
-	m->name = 0;
-	m->name_len = 0;
 	m->data = m->control = NULL;
 	m->n = m->control_n = 0;
 	m->nfds = 0;
@@ -173,7 +171,5 @@ int sv_read_message(const struct sv_tracee *t, const struct msghdr *h, bool stre
 {
 	int rc = read_data(t, h, stream, out);
 
-	out->name = h->msg_namelen ? (uintptr_t)h->msg_name : 0;
-	out->name_len = h->msg_namelen;
 	return rc < 0 ? rc : read_control(t, h, out);
 }

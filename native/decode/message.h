@@ -14,8 +14,6 @@ enum {
 
 /* A message of ours; everything in it is owned. */
 struct sv_message {
-	uint64_t name;		/* where its address lies, 0 = none */
-	uint32_t name_len;
 	uint8_t *data;
 	size_t n;
 	uint8_t *control;	/* with our own descriptors in SCM_RIGHTS */

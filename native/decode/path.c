@@ -385,9 +385,10 @@ int sv_pin_missing(struct sv_paths *p, const struct sv_tracee *t, const struct s
 		return -ENOENT;
 	if ((size_t)out->len + n + 2 > sizeof(out->path) || strlen(out->last) + n + 2 > sizeof(out->last))
 		return -ENAMETOOLONG;
+	out->slash = rest[n - 1] == '/';
 	strcat(strcat(out->last, "/"), rest);
-	strcat(strcat(out->path, "/"), rest);
-	out->len += (int)n + 1;
+	strncat(strcat(out->path, "/"), rest, n - out->slash);
+	out->len += (int)(n - out->slash) + 1;
 	return 0;
 }
 

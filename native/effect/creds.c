@@ -52,6 +52,11 @@ bool sv_creds_privileged(void)
 	return own.caps != 0;
 }
 
+bool sv_creds_blind(void)
+{
+	return own.caps && !(own.caps & 1ULL << CAP_SYS_PTRACE);
+}
+
 static bool same_groups(const struct sv_creds *c)
 {
 	return c->ngroups == own.ngroups &&

@@ -12,6 +12,9 @@
 int sv_creds_init(struct sv_err *err);
 /* Does the supervisor hold capabilities at all? */
 bool sv_creds_privileged(void);
+/* Does it hold some, but not the one that a look at other identities takes? So is
+ * root in most containers. */
+bool sv_creds_blind(void);
 /* Take the identity on, in this thread. 0, or -errno: then nothing may be done
  * for the target. *switched = sv_creds_leave() is due. */
 int sv_creds_enter(const struct sv_creds *c, bool *switched);

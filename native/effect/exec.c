@@ -27,7 +27,7 @@ struct sv_exec_plan *sv_exec_plan_new(void)
 
 	if (!task)
 		return NULL;
-	task->plan.pin_fd = -1;
+	task->plan.pin_fd = task->plan.close_fd = -1;
 	task->plan.rule = -1;
 	task->area.klass = -2;
 	return &task->plan;

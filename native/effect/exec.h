@@ -71,6 +71,7 @@ struct sv_exec_plan {
 	size_t new_env_len;
 	int new_nr;		/* REWRITE */
 	uint64_t new_args[SV_ARGS];
+	int close_fd;		/*   and close this descriptor of the task's afterwards; -1 = none */
 	int pin_fd;		/* held until the outcome, then closed; -1 = none */
 	int rule;
 	enum sv_action action;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,12 +137,38 @@ static void parked(struct sv_tracer *t, struct sv_task *task)
 	resume(task, PTRACE_SYSCALL);
 }
 
+/* The descriptor that the call was given goes again, before the program runs on. */
+static void close_given(struct sv_tracer *t, struct sv_task *task, int64_t res)
+{
+	const uint64_t args[SV_ARGS] = { (uint64_t)task->plan.close_fd };
+	int rc;
+
+	if (!task->closing) {
+		task->closing = true;
+		task->entered = false;
+		task->result = res;
+		rc = sv_rewrite_regs(task, SYS_close, args);
+	} else {
+		rc = sv_rewrite_undo(task, false, task->result);
+	}
+	if (rc < 0)
+		lost(t, task, rc);
+	else if (task->entered)
+		leave(t, task, SV_EXEC_FAILED, task->result < 0 ? (int)-task->result : 0, NULL, 0);
+	else
+		resume(task, PTRACE_SYSCALL);
+}
+
 static void rewritten(struct sv_tracer *t, struct sv_task *task)
 {
 	struct sv_regs regs;
 	int rc = sv_regs_get(task->plan.tid, &regs);
 	int64_t res;
 
+	if (rc == 0 && task->plan.close_fd >= 0) {
+		close_given(t, task, sv_regs_result(&regs));
+		return;
+	}
 	if (rc == 0)
 		rc = sv_rewrite_disguise(task);
 	if (rc < 0) {
@@ -160,7 +187,7 @@ static void syscall_stop(struct sv_tracer *t, struct sv_task *task)
 		task->entered = true;
 		/* Signals were held back until the rewritten call began; in it
 		 * they count. */
-		if (task->state == SV_TASK_REWRITTEN)
+		if (task->state == SV_TASK_REWRITTEN && task->plan.close_fd < 0)
 			rc = sv_rewrite_unmask(task);
 		if (rc < 0)
 			lost(t, task, rc);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PIECE = 32 * 1024 };
@@ -12,8 +13,12 @@ int sv_hash_file(int fd, const atomic_bool *stop, uint8_t out[SV_SHA256_BYTES])
 {
 	struct sv_sha256 s;
 	uint8_t buf[PIECE];
+	struct stat st;
 	uint64_t at = 0;
 
+	/* what is too large from the start is not read; what grows is told below */
+	if (fstat(fd, &st) == 0 && st.st_size > (off_t)SV_HASH_MAX)
+		return -EFBIG;
 	sv_sha256_init(&s);
 	for (;;) {
 		ssize_t n = pread(fd, buf, sizeof(buf), (off_t)at);

@@ -41,6 +41,19 @@ int sv_answer_continue(int listener, uint64_t id)
 	return send_response(listener, &r);
 }
 
+int sv_lend(int listener, uint64_t id, int fd)
+{
+	struct seccomp_notif_addfd add = { .id = id, .srcfd = (uint32_t)fd, .newfd_flags = O_CLOEXEC };
+	int n, saved;
+
+	do {
+		n = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+	} while (n < 0 && errno == EINTR);
+	saved = errno;
+	close(fd);
+	return n < 0 ? -saved : n;
+}
+
 int sv_inject(int listener, uint64_t id, int fd, bool cloexec, bool writable)
 {
 	struct seccomp_notif_addfd add = {

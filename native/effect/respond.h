@@ -20,4 +20,8 @@ int sv_answer_continue(int listener, uint64_t id);
  * -EMFILE and the like the call is still unanswered. */
 int sv_inject(int listener, uint64_t id, int fd, bool cloexec, bool writable);
 
+/* Give the target a descriptor for the length of its call, which is not answered yet: its
+ * number, or -errno. Always closes fd. */
+int sv_lend(int listener, uint64_t id, int fd);
+
 #endif

@@ -31,6 +31,8 @@ struct sv_task {
 	bool moved;		/* registers and signal mask are ours at present */
 	bool entered;		/* MAPPING, REWRITTEN: past the entry stop */
 	bool strayed;		/* the registers are the task's own after all */
+	bool closing;		/* REWRITTEN: inside the call that closes */
+	int64_t result;		/*   with that of the call before */
 	bool called;
 	uint64_t call_id;
 	struct sv_regs parked;	/* as they were */

@@ -45,7 +45,7 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_link] = sv_do_link, [SV_HOW_symlink] = sv_do_symlink,
 	[SV_HOW_chmod] = sv_do_chmod, [SV_HOW_chown] = sv_do_chown, [SV_HOW_utime] = sv_do_utime,
 	[SV_HOW_truncate] = sv_do_truncate, [SV_HOW_xattr] = sv_do_xattr,
-	[SV_HOW_watch] = sv_do_watch, [SV_HOW_exec] = sv_do_exec, [SV_HOW_pid] = sv_do_pid,
+	[SV_HOW_watch] = sv_do_watch, [SV_HOW_chdir] = sv_do_chdir, [SV_HOW_exec] = sv_do_exec, [SV_HOW_pid] = sv_do_pid,
 	[SV_HOW_which] = sv_do_which, [SV_HOW_creds] = sv_do_creds,
 	[SV_HOW_connect] = sv_do_connect, [SV_HOW_bind] = sv_do_bind, [SV_HOW_listen] = sv_do_listen,
 	[SV_HOW_sendmsg] = sv_do_sendmsg, [SV_HOW_sendmmsg] = sv_do_sendmmsg, [SV_HOW_socket] = sv_do_socket,
@@ -83,7 +83,10 @@ static void begin(struct sv_work *w)
 static void answer_unread(struct sv_work *w, int rc)
 {
 	if (rc == -EPERM || rc == -EACCES || rc == -ESRCH)
-		sv_refuse_why(w, EACCES, "the caller's memory cannot be read");
+		sv_refuse_why(w, EACCES, sv_creds_blind() ?
+			"the caller's memory cannot be read: after a change of identity that takes "
+			"CAP_SYS_PTRACE, which supervise was not given" :
+			"the caller's memory cannot be read");
 	else
 		sv_fail_call(w, -rc);
 }

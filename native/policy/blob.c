@@ -62,14 +62,19 @@ static bool may_hide(const struct sv_rule *r)
 	return r->kind == SV_RULE_FILES && r->action == SV_DENY && r->ops == 0xff && r->err == ENOENT;
 }
 
+static bool fits_network(const struct sv_rule *r)
+{
+	return !(r->ops & ~net_ops) && !r->hides && r->dest_kind == SV_DEST_NONE &&
+	       (r->action == SV_ALLOW || r->action == SV_DENY);
+}
+
 /* What the four numbers of a rule may be together. */
 static bool fits(const struct sv_rule *r)
 {
 	if (!r->ops || !r->id.n)
 		return false;
 	if (r->kind == SV_RULE_NETWORK)
-		return !(r->ops & ~net_ops) && !r->hides && r->dest_kind == SV_DEST_NONE &&
-		       (r->action == SV_ALLOW || r->action == SV_DENY);
+		return fits_network(r);
 	if (r->ops > 0xff)
 		return false;
 	if (r->kind == SV_RULE_EXEC && r->ops != SV_OP_EXEC)

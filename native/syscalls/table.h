@@ -39,7 +39,7 @@ enum sv_how {
 	SV_HOW_none,
 	SV_HOW_open, SV_HOW_mkdir, SV_HOW_mknod, SV_HOW_unlink, SV_HOW_rename,
 	SV_HOW_link, SV_HOW_symlink, SV_HOW_chmod, SV_HOW_chown, SV_HOW_utime,
-	SV_HOW_truncate, SV_HOW_xattr, SV_HOW_watch, SV_HOW_exec,
+	SV_HOW_truncate, SV_HOW_xattr, SV_HOW_watch, SV_HOW_exec, SV_HOW_chdir,
 	SV_HOW_stat, SV_HOW_statx, SV_HOW_access, SV_HOW_readlink, SV_HOW_statfs, SV_HOW_getxattr,
 	SV_HOW_fileattr, SV_HOW_getdents,
 	SV_HOW_pid, SV_HOW_which, SV_HOW_creds, SV_HOW_connect, SV_HOW_bind, SV_HOW_listen,

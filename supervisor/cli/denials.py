@@ -138,8 +138,11 @@ class Denials:
         known = event.path.startswith(b"/") or (event.path and event.ops & NETWORK)
         # What is nowhere cannot be asked about; what protects us is not only in the policies.
         if known and not (rule and rule.src == "built-in"):
-            hint = f"  {paint('cyan', 'hint:')} {self._hints.fix(event)}\n"
+            hint = self._hint(event)
         return f"{first}  rule  {why}\n{hint}"
+
+    def _hint(self, event: Event) -> str:
+        return f"  {self._stderr.paint('cyan', 'hint:')} {self._hints.fix(event)}\n"
 
     def _line(self, event: Event, count: int) -> str:
         import json

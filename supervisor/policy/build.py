@@ -84,26 +84,42 @@ def build(  # noqa: PLR0913 - all but two by name
         protected=[*protected, *_files_of(policy)],
         ways=_with_files_of(policy, ways),
     )
-    rows, tests = [_asked(row, policy) for row in rows], list(tests)
+    rows = [_asked(row, policy) for row in rows]
+    tests = _asked_tests(rows, tests, policy)
     if not debuggers.bounded(rows):
         flags = compiled.flags & ~FLAG_DEBUG
         compiled = replace(compiled, flags=flags, no_debug=compiled.no_debug or debuggers.NO_FLOOR)
     told, checks = debuggers.calls(rows, tests, allowed=bool(compiled.flags & FLAG_DEBUG))
     program = build_filter(told, checks, looks=policy.looks, nets=policy.nets)
     compiled = replace(compiled, filter=program)
+    return Built(policy, compiled, _entry(policy, compiled, _encode(compiled)))
+
+
+def _encode(compiled: Compiled) -> bytes:
     try:
-        data = blob.encode(compiled)
+        return blob.encode(compiled)
     except ValueError as error:
         raise SupervisorError(f"the policy is too large: {error}") from error
-    return Built(policy, compiled, _entry(policy, compiled, data))
 
 
 def _asked(row: RowLike, policy: Policy) -> RowLike:
-    """Return the row of a run: whoever is in a block reaches into no other process."""
-    inward = row.name in ("process_vm_readv", "pidfd_getfd") and row.klass == CLASS_ALLOW
-    if not inward or not policy.blocks:
+    """Return the row of a run: whoever is in a block reaches into no other process.
+
+    A working folder may lie in another tree than where it was asked for.
+    """
+    inward = row.name in ("process_vm_readv", "pidfd_getfd") and bool(policy.blocks)
+    elsewhere = row.name == "chdir" and policy.trees
+    if not (inward or elsewhere) or row.klass != CLASS_ALLOW:
         return row
     return Row(row.nr, CLASS_VERIFY, row.err, row.name, row.note)
+
+
+def _asked_tests(
+    rows: Sequence[RowLike], tests: Iterable[WhenLike], policy: Policy
+) -> list[WhenLike]:
+    """Return the argument tests of a run: an open with O_PATH may lie in another tree, too."""
+    opens = {row.nr for row in rows if row.name in ("open", "openat") and policy.trees}
+    return [test for test in tests if test.nr not in opens]
 
 
 def _entry(policy: Policy, compiled: Compiled, data: bytes) -> Entry:

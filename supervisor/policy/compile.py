@@ -142,14 +142,8 @@ def compile_policy(
         parts.exec_rule(entry)
     blocks = tuple(_block(parts, block, i) for i, block in enumerate(policy.blocks, 1))
     floor = _floor(policy)
-    flags = FLAG_OBSERVE if policy.observe else 0
     late = _late(policy, floor, blocks)
-    if parts.uses_tmp() or any(text[:1] == MARK for text in late):
-        flags |= FLAG_TMP
-    if any(rule.dest_kind == schema.DEST_TRASH for rule in policy.files):
-        flags |= FLAG_TRASH
-    if policy.nets:
-        flags |= FLAG_NET
+    flags = _flags(policy, tmp=parts.uses_tmp() or any(text[:1] == MARK for text in late))
     no_debug = debuggers.obstacle(policy, [path for path, _ in floor], parts.barred())
     if not no_debug:
         flags |= FLAG_DEBUG
@@ -167,6 +161,18 @@ def compile_policy(
         blocks=blocks,
         network=tuple(parts.network),
     )
+
+
+def _flags(policy: Policy, *, tmp: bool) -> int:
+    """Return the flags but that of debuggers; ``tmp``: a private folder is used."""
+    flags = FLAG_TMP if tmp else 0
+    if policy.observe:
+        flags |= FLAG_OBSERVE
+    if any(rule.dest_kind == schema.DEST_TRASH for rule in policy.files):
+        flags |= FLAG_TRASH
+    if policy.nets:
+        flags |= FLAG_NET
+    return flags
 
 
 def _late(

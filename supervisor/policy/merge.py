@@ -201,6 +201,11 @@ class _Merger:
             blocks=tuple(filter(None, blocks)),
             network=tuple(filter(None, network)),
         )
+        self._look_for_dead_rules(policy, parts)
+        self.stop_on_problems()
+        return policy
+
+    def _look_for_dead_rules(self, policy: Policy, parts: Sequence[_Part]) -> None:
         reach = {part.document.file: part.reach for part in parts}
         deadrules.report(policy, reach, self.fail_at)
         for block in policy.blocks:
@@ -208,8 +213,6 @@ class _Merger:
                 policy, files=block.files, network=block.network, execs=block.execs, blocks=()
             )
             deadrules.report(inner, reach, self.fail_at)
-        self.stop_on_problems()
-        return policy
 
     def _named(self, parts: Sequence[_Part]) -> list[Ruled]:
         """Return all rules and blocks, ids made unique where the file gave none."""

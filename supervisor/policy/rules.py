@@ -183,7 +183,7 @@ def _no_steer(word: str, *, trash: bool) -> str:
         return f"'to: trash' keeps what is deleted: it takes 'delete' alone, not {quote(word)}"
     if word == "delete":
         return "a steer of 'delete' has one target: 'to: trash'"
-    use = "use the exec section" if word == "exec" else "use read, write, create"
+    use = "use the exec section" if word == "exec" else "use read, write, create, metadata"
     return f"'steer' of '{word}' in files {schema.LATER}; {use}"
 
 

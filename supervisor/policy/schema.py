@@ -31,7 +31,6 @@ ALL_OPS = 255
 CHANGES = WRITE | CREATE | DELETE | RENAME | METADATA
 RULE_OPS = {**OP_BITS, "read": READ | LIST, "all": ALL_OPS}
 """What a word in a files rule stands for: ``read`` speaks of folders too."""
-STEERABLE = {"read", "write", "create"}
 CONNECT, BIND = 0x200, 0x400
 """enum sv_net_op."""
 NET_BITS = {"connect": CONNECT, "bind": BIND}
@@ -40,6 +39,8 @@ NET_OPS = {**NET_BITS, "all": ALL_NET}
 """What a word in a network rule stands for."""
 NET_ADDRESS, NET_PATH, NET_ABSTRACT = range(3)
 """enum sv_net_kind."""
+STEERABLE = {"read", "write", "create", "metadata"}
+"""``metadata`` to whole trees only: a file that stands for others keeps its own."""
 TRASH = "trash"
 """What a steer of deletes goes to, and nothing else."""
 
@@ -346,8 +347,12 @@ class Policy:
     @property
     def looks(self) -> bool:
         """Return whether calls that only look are asked about: names are hidden or elsewhere."""
-        trees = any(rule.dest_kind == DEST_TREE for rule in self.files)
-        return self.hides or (trees and not self.observe)
+        return self.hides or self.trees
+
+    @property
+    def trees(self) -> bool:
+        """Return whether names may lie in another tree than where they are asked for."""
+        return not self.observe and any(rule.dest_kind == DEST_TREE for rule in self.files)
 
     @property
     def nets(self) -> bool:

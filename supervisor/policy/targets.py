@@ -236,6 +236,10 @@ class Targets:
             folder = raw[:-3] or b"/"
             if tree and (raw == b"**" or not patterns.is_literal(folder)):
                 self._fail(text, "the folder before '/**' of a steer must have no wildcard", "")
+        if not all(trees) and rule.ops & schema.METADATA:
+            self._fail_at(
+                rule.source, "a steer of 'metadata' needs whole trees: patterns that end in '/**'"
+            )
         return schema.DEST_TREE if all(trees) else schema.DEST_FILE
 
     def _argument(self, text: Text) -> bytes | None:

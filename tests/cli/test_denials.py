@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from fakes_run import denial
@@ -16,6 +17,7 @@ from supervisor.policy.blob import RuleInfo
 from supervisor.run.events import ALLOW, EFFECTS, FAULT, OP_EXEC, Event
 from supervisor.run.session import Outcome
 
+ROOT = Path(__file__).parents[2]
 RULES = [
     RuleInfo("secrets.ssh-keys", 3, 255, 13, "private keys stay out of reach", "a.yaml:31"),
     RuleInfo("supervise.self", 3, 255, 13, "records stay out of reach", "built-in"),

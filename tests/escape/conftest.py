@@ -86,8 +86,11 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tree(tmp_path: Path, programs: Path) -> Iterator[Tree]:
-    """A tree with allowed, read-only and secret parts, and its policy."""
-    root = tmp_path / "tree"
+    """A tree with allowed, read-only and secret parts, and its policy.
+
+    It has the same name in every test, so that the policy is compiled once.
+    """
+    root = programs.with_name("tree")
     for folder in (
         "area_a/good",
         "area_a/in_a",
@@ -110,11 +113,13 @@ def tree(tmp_path: Path, programs: Path) -> Iterator[Tree]:
         (root / name).write_text("FORBIDDEN\n")
     (root / "readonly/file").write_text("A\n")
     shutil.copytree(programs, root / "bin")
-    policy = tmp_path / "policy.yaml"
+    policy = programs.with_name("policy.yaml")
     digest = hashlib.sha256((root / "bin/forbidder").read_bytes()).hexdigest()
     policy.write_text(f'{POLICY}  - {{id: pinned, allow: pinned, sha256: "{digest}"}}\n')
     yield Tree(root, policy)
     shutil.rmtree(root, ignore_errors=True)
+    if root.exists():
+        root.rename(tmp_path / "tree")
 
 
 @pytest.fixture(scope="session")

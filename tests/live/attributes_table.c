@@ -21,6 +21,8 @@ struct args {
 static char n256[257], p4096[4097], long_name[300], big[MOST + 1];
 static char *edge;	/* the last byte that may be read */
 static int here, above;
+static char *fresh;	/* what there is before a call */
+static bool touched = true;
 
 static const char *const objects[] = {
 	"reg", "ro", "dir", "lfile", "ldir", "dangling", "loop", "fifo", "new", "reg/", "lfile/",
@@ -36,8 +38,47 @@ static void clean(int folder)
 	fremovexattr(folder, "user.old");
 }
 
+/* Every attribute with its size and a sum of its bytes. */
+static void show_attributes(FILE *to, const char *object)
+{
+	static unsigned char value[MOST];
+	char names[4096];
+	ssize_t n = llistxattr(object, names, sizeof(names)), k, i;
+	char *name;
+	struct stat st;
+
+	if (lstat(object, &st) == 0)
+		fprintf(to, " %s:%o", object, st.st_mode & 07777);
+	for (name = names; n > 0 && name < names + n; name += strlen(name) + 1) {
+		unsigned sum = 0;
+
+		if (!strcmp(name, "security.selinux"))
+			continue;
+		k = lgetxattr(object, name, value, sizeof(value));
+		for (i = 0; i < k; i++)
+			sum = sum * 31 + value[i];
+		fprintf(to, "[%.30s=%zd,%x]", name, k, sum);
+	}
+}
+
+static char *listing(void)
+{
+	static const char *const all[] = { ".", "..", "reg", "ro", "dir", "dir/f", "lfile", "fifo" };
+	char *text;
+	size_t len, i;
+	FILE *to = text_begin(&text, &len);
+
+	for (i = 0; i < COUNT(all); i++)
+		show_attributes(to, all[i]);
+	fclose(to);
+	return text;
+}
+
+/* A call that failed and left everything as it was needs no new objects after it. */
 static void standard(void)
 {
+	if (!touched)
+		return;
 	clean(above);
 	clean(here);
 	empty_folder(".");
@@ -52,46 +93,27 @@ static void standard(void)
 	mknod("fifo", S_IFIFO | 0644, 0);
 	setxattr("reg", "user.old", "before", 6, 0);
 	setxattr("dir", "user.old", "before", 6, 0);
-}
-
-/* Every attribute with its size and a sum of its bytes. */
-static void show_attributes(const char *object)
-{
-	static unsigned char value[MOST];
-	char names[4096];
-	ssize_t n = llistxattr(object, names, sizeof(names)), k, i;
-	char *name;
-	struct stat st;
-
-	if (lstat(object, &st) == 0)
-		printf(" %s:%o", object, st.st_mode & 07777);
-	for (name = names; n > 0 && name < names + n; name += strlen(name) + 1) {
-		unsigned sum = 0;
-
-		if (!strcmp(name, "security.selinux"))
-			continue;
-		k = lgetxattr(object, name, value, sizeof(value));
-		for (i = 0; i < k; i++)
-			sum = sum * 31 + value[i];
-		printf("[%.30s=%zd,%x]", name, k, sum);
-	}
+	if (!fresh)
+		fresh = listing();
 }
 
 static void show(const char *call, const char *object, long rc, int err)
 {
-	struct stat st;
-	static const char *const all[] = { ".", "..", "reg", "ro", "dir", "dir/f", "lfile", "fifo" };
-	size_t i;
+	struct stat st, up;
+	char *left;
 
 	printf("%s\t%.40s\t%s", call, *object ? object : "(empty)", rc < 0 ? err_name(err) : "ok");
 	/* what shuts the folder is shown, and undone to see the rest */
 	fstat(here, &st);
 	printf(" %o", st.st_mode & 07777);
+	fstat(above, &up);
 	fchmod(above, 0755);
 	fchmod(here, 0755);
-	for (i = 0; i < COUNT(all); i++)
-		show_attributes(all[i]);
-	printf("\n");
+	left = listing();
+	printf("%s\n", left);
+	touched = rc >= 0 || strcmp(left, fresh) || (up.st_mode & 07777) != 0755 ||
+		  (st.st_mode & 07777) != 0755;
+	free(left);
 }
 
 #define TRY(name, object, call) \

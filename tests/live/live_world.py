@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -10,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pyseccomp
 
 COMMAND = [sys.executable, "-m", "supervisor"]
 
@@ -63,7 +66,7 @@ class Supervised:
 
     Attributes:
         root: the private workspace, which the default policy allows.
-        home: an empty home folder; logs and the cache lie below it.
+        home: a home folder without anything but our cache; logs lie below it, too.
     """
 
     root: Path
@@ -85,10 +88,13 @@ class Supervised:
         if policy is not None and policy.startswith("pack:"):
             chosen = ["-p", policy.removeprefix("pack:")]
         else:
-            file = self.home / "policy.yaml"
-            file.write_text(POLICY if policy is None else policy)
+            text = POLICY if policy is None else policy
+            # One file each, as a compiled policy is kept by the names of its sources.
+            file = self.home / hashlib.sha256(text.encode()).hexdigest()[:12] / "policy.yaml"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text)
             chosen = ["-p", str(file)]
-            if "${root}" in file.read_text():
+            if "${root}" in text:
                 chosen += ["--set", f"root={self.root}"]
         return [*COMMAND, *chosen, *options, "--"]
 
@@ -113,7 +119,8 @@ class Supervised:
             stdin: what it reads.
             timeout: seconds until the test fails.
         """
-        log = self.home / f"audit-{len(list(self.home.glob('audit-*')))}.log"
+        # One name for all runs: it is part of the policy, which is then compiled once.
+        log = self.home / "audit.log"
         words = self.words(policy, "--audit", str(log), *options)
         done = subprocess.run(
             [*words, *map(str, argv)],
@@ -127,6 +134,7 @@ class Supervised:
         events: list[dict[str, Any]] = []
         if log.exists():
             events = [json.loads(line) for line in log.read_text().splitlines()]
+            log.rename(self.home / f"audit-{len(list(self.home.glob('audit-*')))}.log")
         return Result(done.returncode, done.stdout, done.stderr, tuple(events))
 
     def natively(
@@ -184,3 +192,26 @@ def twins(
 def differing(pairs: list[tuple[str, str]]) -> list[str]:
     """The pairs that are not equal, for a failed assertion."""
     return [f"natively   {a}\nsupervised {b}" for a, b in pairs if a != b]
+
+
+def without(call: str) -> list[str]:
+    """The beginning of a command that runs below a profile which refuses a call with EPERM.
+
+    Args:
+        call: its name.
+    """
+    number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, call)
+    code = f"""\
+import os, struct, ctypes, sys
+# load the number; this one gives EPERM, all else goes on
+words = [(0x20, 0, 0, 0), (0x15, 0, 1, {number}), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *w) for w in words))
+class Prog(ctypes.Structure):
+    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+prog = Prog(len(words), ctypes.addressof(code))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(prog)) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+    return ["/usr/bin/python3", "-ISc", code]

@@ -12,11 +12,29 @@
 
 static char n255[256], n256[257], p4095[4096], p4096[4097];
 static mode_t mask;
-static int here;
+static int here, above;
 static bool times;
+static char *fresh;	/* what there is before a call */
+static bool touched = true;
 
+static char *listing(void)
+{
+	char *text;
+	size_t len;
+	FILE *to = text_begin(&text, &len);
+
+	list_folder(to, ".", times);
+	fclose(to);
+	return text;
+}
+
+/* A call that failed and left everything as it was needs no new folder after it. */
 static void standard(void)
 {
+	if (!touched) {
+		chmod("shut", 0555);
+		return;
+	}
 	fchmod(here, 0755);
 	empty_folder(".");
 	chmod("..", 0755);
@@ -38,6 +56,8 @@ static void standard(void)
 	mkdir("sticky", 01777);
 	put_file("sticky/f", 0666, "sticky");
 	(void)!link("reg", "reg2");
+	if (!fresh)
+		fresh = listing();
 	chmod("shut", 0555);
 	umask(mask);
 }
@@ -52,7 +72,8 @@ static const char *const names[] = {
 static void show(const char *call, const char *object, long rc, int err)
 {
 	const int more = (int)strlen(object) > 40 ? (int)strlen(object) : 0;
-	struct stat st;
+	struct stat st, up;
+	char *left;
 
 	printf("%s\t%.40s", call, *object ? object : "(empty)");
 	if (more)
@@ -61,8 +82,12 @@ static void show(const char *call, const char *object, long rc, int err)
 	printf("\t%s .:%o:%u.%u", rc < 0 ? err_name(err) : "ok", st.st_mode, st.st_uid, st.st_gid);
 	fchmod(here, 0755);
 	chmod("shut", 0755);
-	list_folder(".", times);
-	printf("\n");
+	left = listing();
+	printf("%s\n", left);
+	fstat(above, &up);
+	touched = rc >= 0 || strcmp(left, fresh) || (up.st_mode & 07777) != 0755 ||
+		  (st.st_mode & 07777) != 0755;
+	free(left);
 }
 
 #define TRY(name, object, call) \
@@ -312,6 +337,7 @@ int main(int argc, char **argv)
 	if (argc != 4 || chdir(argv[1]) < 0 || chdir("w") < 0)
 		die("start");
 	here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	above = open("..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	memset(n255, 'n', 255);
 	memset(n256, 'n', 256);
 	for (i = 0; i < 4092; i += 2)

@@ -255,9 +255,9 @@ static void one(const struct how *h, const struct object *o)
 	}
 	printf("\t");
 	chmod("dir", 0755);
-	list_folder(".", false);
+	list_folder(stdout, ".", false);
 	printf(" +");
-	list_folder("../out", false);
+	list_folder(stdout, "../out", false);
 	printf("\n");
 }
 

@@ -96,16 +96,16 @@ static inline int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static inline void say_time(const struct timespec *t)
+static inline void say_time(FILE *to, const struct timespec *t)
 {
 	if (t->tv_sec < 1000000000)
-		printf("@%ld.%09ld", (long)t->tv_sec, t->tv_nsec);
+		fprintf(to, "@%ld.%09ld", (long)t->tv_sec, t->tv_nsec);
 	else
-		printf("@now");
+		fprintf(to, "@now");
 }
 
 /* One word per object: name, type, mode, size, owner, links, times. */
-static inline void list_folder(const char *name, bool times)
+static inline void list_folder(FILE *to, const char *name, bool times)
 {
 	struct dirent **all = NULL;
 	int n = scandir(name, &all, NULL, by_name), i;
@@ -120,22 +120,32 @@ static inline void list_folder(const char *name, bool times)
 		    lstat(below, &st) == 0) {
 			if (S_ISLNK(st.st_mode) && readlink(below, text, sizeof(text) - 1) < 0)
 				text[0] = 0;
-			printf(" %.20s:%c%o:%ld:%u.%u:%u%s%s", all[i]->d_name, type_of(st.st_mode),
+			fprintf(to, " %.20s:%c%o:%ld:%u.%u:%u%s%s", all[i]->d_name, type_of(st.st_mode),
 			       st.st_mode & 07777, S_ISREG(st.st_mode) ? (long)st.st_size : 0L,
 			       st.st_uid, st.st_gid, (unsigned)st.st_nlink, *text ? "->" : "", text);
 			if (times) {
-				say_time(&st.st_atim);
-				say_time(&st.st_mtim);
+				say_time(to, &st.st_atim);
+				say_time(to, &st.st_mtim);
 			}
 			if (S_ISDIR(st.st_mode)) {
-				printf("{");
-				list_folder(below, times);
-				printf(" }");
+				fprintf(to, "{");
+				list_folder(to, below, times);
+				fprintf(to, " }");
 			}
 		}
 		free(all[i]);
 	}
 	free(all);
+}
+
+/* Text that is put together piece by piece; free() it. */
+static inline FILE *text_begin(char **text, size_t *len)
+{
+	FILE *to = open_memstream(text, len);
+
+	if (!to)
+		die("memory");
+	return to;
 }
 
 #endif

@@ -80,6 +80,7 @@ def test_capabilities_of_our_interpreter(supervised: Supervised, tmp_path: Path)
     """What it runs reads, changes, makes and starts what its user may, and nothing else."""
     python = interpreter(tmp_path / "python")
     reachable(supervised.root)
+    reachable(tmp_path)
     os.chown(supervised.home, UID, UID)
     found = []
     for ours in ([], [str(python), *supervised.words(None, "-q")[1:]]):
@@ -107,6 +108,7 @@ def test_a_few_capabilities(supervised: Supervised, tmp_path: Path, caps: int) -
     attribute = struct.pack("<5I", 0x02000001, caps, 0, 0, 0)
     python = interpreter(tmp_path / "python", attribute)
     reachable(supervised.root)
+    reachable(tmp_path)
     os.chown(supervised.home, UID, UID)
     prepare(supervised.root)
     script = "cat secret; echo x > own; cat own"

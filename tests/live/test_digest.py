@@ -170,7 +170,7 @@ def test_long_programs_hold_nobody_up(supervised: Supervised, tool: Path) -> Non
 
 
 def test_too_long_is_denied(supervised: Supervised, tool: Path) -> None:
-    """A file of more than a gibibyte is nobody's program; it is not read to its end for nothing."""
+    """A file of more than a gibibyte is nobody's program; it is not read for nothing."""
     big = supervised.root / "big"
     shutil.copy(tool, big)
     os.truncate(big, (1 << 30) + 1)
@@ -178,7 +178,7 @@ def test_too_long_is_denied(supervised: Supervised, tool: Path) -> None:
     done = supervised(["./big", "show"], pinned("big", OTHER), timeout=120)
     assert done.code == 126
     assert b"too large for a digest" in done.err
-    assert time.monotonic() - begin < 60
+    assert time.monotonic() - begin < 3, "to read it takes longer"
 
 
 def test_the_kernel_keeps_writers_away(supervised: Supervised) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from live_world import Supervised, reachable
+from live_world import COMMAND, Supervised, reachable
 
 Put = Callable[..., Path]
 UID, GID, GROUP = 54321, 54322, 54323
@@ -68,6 +70,33 @@ def test_others_keep_their_identity(supervised: Supervised, program: Put) -> Non
     assert b"roots EACCES" in done.out
     assert done.err == b""
     assert {path.stat().st_uid for path in (supervised.root / "d").glob("f*")} == {0}
+
+
+BLIND = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"]
+
+
+@pytest.mark.root
+def test_root_of_a_container(supervised: Supervised) -> None:
+    """Without CAP_SYS_PTRACE who gave up root is refused, and what is missing is named."""
+    words = ["setpriv", f"--reuid={UID}", "--clear-groups", "cat", "/etc/hostname"]
+    env = supervised.environ()
+    for around, code in (([], 0), (BLIND, 126)):
+        done = subprocess.run(
+            [*around, *supervised.words(), *words],
+            cwd=supervised.root,
+            env=env,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert (b"takes CAP_SYS_PTRACE, which supervise was not given" in done.stderr) == bool(code)
+        told = subprocess.run(
+            [*around, *COMMAND, "doctor", "--json"], env=env, capture_output=True, check=True
+        )
+        found = {item["name"]: item for item in json.loads(told.stdout)["findings"]}
+        assert found["other-identities"]["ok"] == (code == 0)
+        assert ("CAP_SYS_PTRACE" in found["other-identities"]["detail"]) == bool(code)
 
 
 def test_undumpable_is_said_to_have_worked(supervised: Supervised) -> None:

@@ -116,6 +116,7 @@ def test_objects_behave_as_natively(supervised: Supervised, program: Put) -> Non
     same(twins(supervised, program("ipc_table")), 1000)
 
 
+@pytest.mark.whole_root
 def test_queues_behave_as_natively(supervised: Supervised, program: Put) -> None:
     """Names, flags, modes, attributes and what comes through are equal line by line."""
     same(twins(supervised, program("queue_table"), None, QUEUES), 300)

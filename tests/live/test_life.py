@@ -111,11 +111,12 @@ def test_timeout_ends_whoever_ignores_it(supervised: Supervised) -> None:
 
 def test_fail_on_deny(supervised: Supervised) -> None:
     """123 only where 0 would hide a denial."""
-    hidden = f"cat {supervised.home}/policy.yaml; exit 0"
+    (supervised.home / "hidden").touch()
+    hidden = f"cat {supervised.home}/hidden; exit 0"
     assert supervised(["sh", "-c", hidden], None, "--fail-on-deny").code == 123
     assert supervised(["sh", "-c", hidden]).code == 0
     assert supervised(["true"], None, "--fail-on-deny").code == 0
-    hidden = f"cat {supervised.home}/policy.yaml; exit 7"
+    hidden = f"cat {supervised.home}/hidden; exit 7"
     assert supervised(["sh", "-c", hidden], None, "--fail-on-deny").code == 7
 
 

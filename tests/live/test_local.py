@@ -146,7 +146,7 @@ def test_nobody_outside(supervised: Supervised, program: Put) -> None:
         plain = f"import socket; socket.socket(socket.AF_UNIX).connect({str(outside)!r})"
         done = supervised(["python3", "-c", plain])
         assert b"ConnectionRefusedError" in done.err
-        assert ("connect", str(outside)) in done.denied()
+        assert ("connect", f"unix:{outside}") in done.denied()
         raced = supervised(
             [tool, "race", str(TRIES), supervised.root / "inside", outside], None, "-q"
         )

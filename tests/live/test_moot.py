@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
+import pytest
 from live_world import Supervised
 
 # FOLDER is out of bounds for the rules. None of these can change anything, whoever asks.
@@ -123,6 +125,34 @@ def test_what_cannot_be_done_has_the_kernels_errno(supervised: Supervised) -> No
     assert ours.lines() == native.lines()
     assert not [call for call in ours.denied() if call[1].startswith(str(place))]
     assert listing(place) == before
+
+
+GONE = """\
+unlink gone: os.unlink(f'{no}/gone')
+rmdir gone: os.rmdir(f'{no}/gone')
+rename gone: os.rename(f'{no}/gone', f'{no}/new')
+"""
+
+
+@pytest.mark.root
+def test_missing_on_a_read_only_mount(supervised: Supervised) -> None:
+    """There the kernel says so before it looks for a name, as in a container's /usr."""
+    place = forbidden(supervised)
+    mount = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+    around = ["unshare", "-m", "--propagation", "private", "sh", "-c", mount, str(place)]
+    found = []
+    for ours in ([], supervised.words(None, "-q")):
+        done = subprocess.run(
+            [*around, *ours, *map(str, python(place, GONE))],
+            cwd=supervised.root,
+            env=supervised.environ(),
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        found.append(done.stdout.decode().splitlines())
+    assert found[0] == found[1]
+    assert [line.split()[-1] for line in found[0]] == ["EROFS"] * 3
 
 
 def test_what_could_be_done_is_refused(supervised: Supervised) -> None:

@@ -117,19 +117,21 @@ def test_default_log_behind_a_link(supervised: Supervised, kind: str) -> None:
     assert all(b'"session_end"' in log.read_bytes() for log in logs.iterdir())
 
 
-def test_first_run_of_a_generous_umask(supervised: Supervised) -> None:
+def test_first_run_of_a_generous_umask(supervised: Supervised, tmp_path: Path) -> None:
     """In a fresh home our folders are nobody else's, and the log is there, whatever the umask."""
+    home = tmp_path / "fresh"
+    home.mkdir()
     done = subprocess.run(
         [*COMMAND, "--", "true"],
         cwd=supervised.root,
-        env=supervised.environ(),
+        env=supervised.environ({"HOME": str(home)}),
         capture_output=True,
         timeout=60,
         check=False,
         umask=0o002,
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert len(list(supervised.home.glob(".local/state/supervise/audit/*.jsonl"))) == 1
-    made = [path for path in supervised.home.rglob("*") if path.is_dir()]
+    assert len(list(home.glob(".local/state/supervise/audit/*.jsonl"))) == 1
+    made = [path for path in home.rglob("*") if path.is_dir()]
     assert len(made) >= 7
     assert {path.stat().st_mode & 0o777 for path in made} == {0o700}

@@ -42,7 +42,7 @@ ln -s y orig/d/link; readlink orig/d/link
 cat orig/sub/deep; echo deeper >orig/sub/deep; cat orig/sub/deep
 rm orig/n; test -e orig/n || echo gone; cat orig/n
 rm -r orig/d && ls -d orig/d
-rm orig/file; cat orig/file
+rm orig/file 2>{supervised.root}/said; cat {supervised.root}/said >&2; cat orig/file
 ls orig
 """
     done = supervised(["sh", "-c", script], rules(supervised, orig))

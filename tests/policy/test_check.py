@@ -72,6 +72,8 @@ RULES = [
     ("{steer: all, paths: [/a], to: /b}", "3:13", "'steer' of 'all' in files is not supported"),
     ("{steer: exec, paths: [/a], to: /b}", "3:13", "'steer' of 'exec' in files is not supported"),
     ("{steer: [delete], paths: [/a], to: /b}", "3:14", "a steer of 'delete' has one target"),
+    ("{steer: metadata, paths: [/a], to: /b}", "3:5", "a steer of 'metadata' needs whole trees"),
+    ("{steer: rename, paths: [/a/**], to: /b}", "3:13", "'steer' of 'rename' in files is not"),
     ("{steer: list, paths: [/a], to: /b}", "3:13", "'steer' of 'list' in files is not"),
     (
         "{steer: read, paths: [/a], to: trash}",

@@ -104,7 +104,11 @@ RULES = [
     ("{allow: all, to: [[a, b]]}", "3:23", "'to' must be text, found a list"),
     ("{allow: all, to: [127.1]}", "3:23", "'to' must be text: write \"127.1\" in quotes"),
     ("{allow: read, to: ['*']}", "3:13", "unknown network operation 'read'"),
-    ("{allow: conect, to: ['*']}", "3:13", "unknown network operation 'conect' (did you mean 'co"),
+    (
+        "{allow: conneckt, to: ['*']}",
+        "3:13",
+        "unknown network operation 'conneckt' (did you mean 'c",
+    ),
     ("{allow: [], to: ['*']}", "3:13", "'allow' is empty"),
     ("{allow: all, deny: all, to: ['*']}", "3:18", "the rule has two actions"),
     ("{steer: connect, to: ['127.0.0.1:1']}", "3:6", "'steer' in network is not supported by this"),

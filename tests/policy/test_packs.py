@@ -10,7 +10,9 @@ import pytest
 from supervisor import native
 from supervisor.errors import PolicyError
 from supervisor.policy import packs, schema
+from supervisor.policy.addresses import endpoint
 from supervisor.policy.build import Built, build
+from supervisor.policy.compile import FLAG_NET
 from supervisor.policy.context import Context
 
 NAMES = [name for name, _ in packs.list_packs()]
@@ -33,6 +35,7 @@ def test_list() -> None:
     """All packs are there, each with one line that says what it is."""
     assert {
         "agent-dev",
+        "base/loopback",
         "base/no-secrets",
         "base/system-read",
         "ci-strict",
@@ -145,6 +148,28 @@ def test_read_only() -> None:
     assert (schema.ACTION_NAMES[verdict.action], verdict.err) == ("deny", 30)
     assert ask(policy, "read", b"/home/u/p/a") == "allow"
     assert ask(policy, "write", TMP + b"/a") == "allow"
+
+
+def reach(policy: Built, op: str, text: str) -> str:
+    """Return the action for one address."""
+    where = endpoint(text)
+    found = native.decide_net(
+        policy.entry.blob, schema.NET_BITS[op], where.kind, where.raw, where.port, tmp=TMP
+    )
+    return schema.ACTION_NAMES[found.action]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_network(name: str) -> None:
+    """Only the pack for loopback reaches anything, and nothing beyond this machine."""
+    policy = built(name)
+    wanted = "allow" if name == "base/loopback" else "deny"
+    for op in schema.NET_BITS:
+        for text in ("127.0.0.1:80", "127.255.0.1:65535", "[::1]:1", "127.0.0.1:0"):
+            assert reach(policy, op, text) == wanted, (op, text)
+        for text in ("0.0.0.0:80", "[::]:80", "10.0.0.1:80", "[fe80::1]:80", "169.254.169.254:80"):
+            assert reach(policy, op, text) == "deny", (op, text)
+    assert bool(policy.compiled.flags & FLAG_NET) == (name == "base/loopback")
 
 
 def test_floor_is_narrow() -> None:
