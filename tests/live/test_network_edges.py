@@ -323,6 +323,7 @@ def test_passed_descriptors(supervised: Supervised, program: Put) -> None:
     assert "  253 arrived, 253 the same" in native.lines()
 
 
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("what", "calls"), [("connect", 3000), ("noise", 10000), ("rights", 3000), ("killed", 60)]
 )
