@@ -137,8 +137,10 @@ static int family_of(const struct sv_sock *s, uint32_t op, const struct sv_addr 
 {
 	const int f = addr->a.ss_family;
 
-	if (f == AF_UNSPEC && s->domain == AF_INET && op != SV_OP_CONNECT)
-		return AF_INET;		/* inet_bind() and udp_sendmsg() do not mind */
+	/* inet_bind() and udp_sendmsg() do not mind; and a socket of IPv6 may be one of IPv4
+	 * before they look (IPV6_ADDRFORM) */
+	if (f == AF_UNSPEC && op != SV_OP_CONNECT)
+		return AF_INET;
 	if (f == AF_INET && (s->domain == AF_INET || s->domain == AF_INET6))
 		return AF_INET;
 	return f == AF_INET6 && s->domain == AF_INET6 ? AF_INET6 : 0;

@@ -240,24 +240,13 @@ static void finish(struct sv_work *w, struct sending *j)
 	finish_first(w, j, send_all(j, MSG_DONTWAIT));
 }
 
-/* A length that no address has; sendmsg() would forgive it. */
-static bool odd_length(const struct sv_work *w, const struct sv_sock *s)
-{
-	return w->in.addrlen > sizeof(struct sockaddr_storage) ||
-	       (!w->in.addrlen && !is_stream(s) && (s->domain == AF_INET || s->domain == AF_INET6));
-}
-
 void sv_do_sendto(struct sv_work *w)
 {
 	struct sending *j;
 	struct sv_sock s;
 	int rc;
 
-	if (!sv_take_sock(w, &s))
-		return;
-	if (odd_length(w, &s))
-		return sv_fail_call(w, EINVAL);
-	if (!(j = begin(w, &s)))
+	if (!sv_take_sock(w, &s) || !(j = begin(w, &s)))
 		return;
 	rc = sv_read_addr(w, w->in.addr, w->in.addrlen, &j->to);
 	if (rc == 0 && !w->in.addrlen && !is_stream(&s) && s.domain != AF_UNIX)

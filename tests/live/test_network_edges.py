@@ -154,7 +154,7 @@ def test_forms_of_an_address(supervised: Supervised, program: Put) -> None:
 def known_difference(native: str, ours: str) -> bool:
     """Whether an outcome is allowed to differ."""
     # A message to a stream: MSG_FASTOPEN left the native one connected for the next call.
-    if native.split(maxsplit=1)[0] in ("sendmsg", "sendmmsg") and ours.endswith("EPIPE"):
+    if native.startswith(("sendmsg ", "sendmmsg ")) and ours.endswith("EPIPE"):
         return True
     # ::127.0.0.1 is no loopback address, and no rule allows it; nor is what no kind of socket
     # takes, such as an IPv4 address on a stream of IPv6, asked about any differently.
@@ -284,15 +284,12 @@ def test_odd_names(supervised: Supervised) -> None:
     rule = 'network:\n  - {id: fine, allow: connect, to: ["unix:@fine"]}\n'
     os.symlink("outside", supervised.root / ("l" * 100))
     os.symlink("outside", supervised.root / ("l" * 108))
-    bad = [b"\0fine\0", b"\0fine\0bad", b"\0bad", b"\0\0fine"]
+    names = [b"\0fine", b"\0fine\0", b"\0fine\0bad", b"\0bad", b"\0\0fine"]
     with answering(supervised.root / "outside") as came, ExitStack() as stack:
-        for name in (b"\0fine", *bad):
+        for name in names:
             server = stack.enter_context(closing(socket.socket(socket.AF_UNIX)))
             server.bind(name)
             server.listen(8)
-            server.setblocking(False)
-            if name in bad:
-                stack.callback(lambda s=server: pytest.raises(BlockingIOError, s.accept))
         done = supervised(["python3", "-c", NAMES], POLICY + rule, "-q")
         assert done.lines()[0] == "ok", done.err
         assert "ok" not in done.lines()[2:]
@@ -326,6 +323,7 @@ def test_passed_descriptors(supervised: Supervised, program: Put) -> None:
     assert "  253 arrived, 253 the same" in native.lines()
 
 
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("what", "calls"), [("connect", 3000), ("noise", 10000), ("rights", 3000), ("killed", 60)]
 )
