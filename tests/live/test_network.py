@@ -91,7 +91,7 @@ def send(host, port, family=socket.AF_INET):
 
 
 def test_as_natively(supervised: Supervised, tmp_path: Path) -> None:
-    """186 calls of TCP, UDP, local sockets and their like, on this machine."""
+    """Two hundred calls of TCP, UDP, local sockets and their like, on this machine."""
     native = tmp_path / "native"
     native.mkdir()
     program = shutil.copy(HERE / "network_calls.py", supervised.root / "calls.py")
