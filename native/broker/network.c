@@ -161,6 +161,17 @@ static bool to_programs(const struct sv_addr *to)
 	return nl->nl_family == AF_NETLINK && (nl->nl_pid || nl->nl_groups);
 }
 
+/* What rules would say is on record, and the kernel goes on. */
+static void watch_local(struct sv_work *w, const struct sv_sock *s, const struct sv_addr *given)
+{
+	struct sv_no no = { 0, NULL };
+	struct sv_addr to;
+
+	if (s->domain == AF_UNIX)
+		sv_local_reach(w, SV_OP_CONNECT, given, &to, &no);
+	sv_let_go(w);
+}
+
 void sv_do_connect(struct sv_work *w)
 {
 	struct sv_addr to;
@@ -171,7 +182,7 @@ void sv_do_connect(struct sv_work *w)
 	if (is_inet(s.domain))
 		return connect_inet(w, &s, &to);
 	if (w->sh->observe)
-		return sv_let_go(w);
+		return watch_local(w, &s, &to);
 	if (s.domain == AF_UNIX)
 		return sv_local_connect(w, &s, &to);
 	if (to_programs(&to))

@@ -28,6 +28,10 @@ static int option(int fd, int name)
 bool sv_take_sock(struct sv_work *w, struct sv_sock *out)
 {
 	out->fd = w->in.sock;
+	if (out->fd < 0 && w->sh->observe) {
+		sv_let_go(w);
+		return false;
+	}
 	if (out->fd < 0) {
 		sv_refuse_why(w, EACCES, "this machine does not let the supervisor duplicate a socket "
 					 "(pidfd_getfd)");

@@ -35,7 +35,7 @@ enum { SV_REFUSED = -4096 };
 /* The answer to a call with rc other than 0: as the kernel would say, or as refused. */
 void sv_turn_down(struct sv_work *w, int rc, const struct sv_no *no);
 
-/* The caller's socket. False: refused, as the machine does not let it be duplicated. */
+/* The caller's socket. False: answered, as the machine does not let it be duplicated. */
 bool sv_take_sock(struct sv_work *w, struct sv_sock *out);
 /* Copies the address. 0 or -errno, as the kernel would say. */
 int sv_read_addr(struct sv_work *w, uint64_t at, uint32_t len, struct sv_addr *out);

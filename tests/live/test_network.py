@@ -397,11 +397,29 @@ def test_observing(supervised: Supervised) -> None:
     """All passes, and what rules would refuse is on record."""
     with server() as (port, came):
         policy = with_rules("id: no, deny: connect, to: ['127.0.0.1']") + "mode: observe\n"
-        code = f"import socket; socket.create_connection(('127.0.0.1', {port}))"
-        done = supervised(["python3", "-c", code], policy)
+        path = supervised.home / "outside"
+        code = f"""\
+import socket
+socket.create_connection(('127.0.0.1', {port}))
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.sendto(b"x", ("127.0.0.1", 9))
+s.sendmsg([b"x"], [], 0, ("127.0.0.1", 10))
+socket.socket(socket.AF_UNIX).connect({str(path)!r})
+print(socket.if_nameindex()[0])
+"""
+        with closing(socket.socket(socket.AF_UNIX)) as listener:
+            listener.bind(str(path))
+            listener.listen()
+            done = supervised(["python3", "-c", code], policy)
         assert done.code == 0, done.err
-        assert ("connect", f"127.0.0.1:{port}") in done.denied()
+        passed = done.denied()
     assert came == ["127.0.0.1"]
+    assert {
+        ("connect", f"127.0.0.1:{port}"),
+        ("sendto", "127.0.0.1:9"),
+        ("sendmsg", "127.0.0.1:10"),
+        ("connect", f"unix:{path}"),
+    } <= set(passed)
 
 
 def test_netlink_only_reads(supervised: Supervised) -> None:
