@@ -191,13 +191,13 @@ void sv_do_connect(struct sv_work *w)
 		give(w, connect(s.fd, (const void *)&to.a, (socklen_t)to.len));
 }
 
-/* A datagram socket that asks for any port gets what sending would give it unasked: only
- * a rule that denies it counts. */
-static bool as_sending_would(struct sv_work *w, const struct sv_sock *s, const struct sv_addr *to)
+/* Who asks for any port gets what connecting and sending would give it unasked: only a
+ * rule that denies it counts. Listening on it is decided when it comes to that. */
+static bool any_port(struct sv_work *w, const struct sv_addr *to)
 {
 	const struct sockaddr_in *in = (const void *)&to->a;	/* the port lies at one place in both */
 
-	if (s->type != SOCK_DGRAM || in->sin_port || sv_by_network_rule(w))
+	if (in->sin_port || sv_by_network_rule(w))
 		return false;
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	return true;
@@ -207,12 +207,13 @@ void sv_do_bind(struct sv_work *w)
 {
 	struct sv_addr to;
 	struct sv_sock s;
+	bool decided;
 	int rc;
 
 	if (!sv_take_addr(w, w->in.addr, w->in.addrlen, &to) || !take(w, &s))
 		return;
-	if (is_inet(s.domain) && !sv_judge_addr(w, SV_OP_BIND, &s, &to) &&
-	    !as_sending_would(w, &s, &to))
+	decided = is_inet(s.domain) && sv_judge_addr(w, SV_OP_BIND, &s, &to);
+	if (is_inet(s.domain) && !decided && !any_port(w, &to))
 		return sv_refuse(w);
 	if (w->sh->observe)
 		return sv_let_go(w);
@@ -221,7 +222,7 @@ void sv_do_bind(struct sv_work *w)
 	if (sv_still_valid(&w->t) < 0)
 		return;
 	rc = bind(s.fd, (const void *)&to.a, (socklen_t)to.len);
-	if (rc == 0 && is_inet(s.domain))
+	if (rc == 0 && decided)
 		sv_bound_note(w->sh->bound, s.fd);
 	give(w, rc);
 }
