@@ -202,8 +202,10 @@ static int weigh(struct sv_work *w, struct sending *j, int rc)
 	if (j->s.domain == AF_NETLINK)
 		return to_kernel(j);
 	if (j->s.domain == AF_UNIX)
-		return j->s.type == SOCK_STREAM ? 0 : reach_local(w, j);
-	return sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : SV_REFUSED;
+		rc = j->s.type == SOCK_STREAM ? 0 : reach_local(w, j);
+	else
+		rc = sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : SV_REFUSED;
+	return rc < 0 || is_stream(&j->s) ? rc : sv_take_peer(w, &j->to);
 }
 
 static bool may_wait(const struct sending *j)
