@@ -111,6 +111,28 @@ int sv_take(struct sv_work *w, enum sv_limit_kind kind)
 	return 0;
 }
 
+static int unless(struct sv_work *w, int rc, int moot)
+{
+	if (rc == 0 || !moot)
+		return rc;
+	w->over = 0;
+	return -moot;
+}
+
+int sv_take_new(struct sv_work *w, const struct sv_place *p, bool folder)
+{
+	int rc = sv_take(w, SV_LIMIT_FILES_CREATED);
+
+	return rc < 0 ? unless(w, rc, sv_moot_new(p, folder)) : 0;
+}
+
+int sv_take_old(struct sv_work *w, const struct sv_place *p, bool folder)
+{
+	int rc = sv_take(w, SV_LIMIT_FILES_DELETED);
+
+	return rc < 0 ? unless(w, rc, sv_moot_old(p, folder)) : 0;
+}
+
 static size_t peer_key(const struct sv_work *w, const struct sv_addr *to, uint8_t *key)
 {
 	const struct sockaddr_un *un = (const void *)&to->a;
@@ -202,10 +224,9 @@ static enum target look(int from, const char *a, int to, const char *b)
 {
 	struct stat x, y;
 
-	if (fstatat(to, b, &y, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(to, b, &y, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fstatat(from, a, &x, AT_SYMLINK_NOFOLLOW) < 0)
 		return NOTHING;
-	if (fstatat(from, a, &x, AT_SYMLINK_NOFOLLOW) < 0)
-		return ANOTHER;
 	return x.st_dev == y.st_dev && x.st_ino == y.st_ino ? ITSELF : ANOTHER;
 }
 

@@ -16,6 +16,7 @@ enum { SV_PEERS = 256, SV_PEER_MAX = 112 };
 struct sv_work;
 struct sv_shared;
 struct sv_addr;
+struct sv_place;
 
 struct sv_budget {
 	atomic_ullong used[SV_COUNTED];
@@ -41,6 +42,10 @@ int sv_budget_read(struct sv_budget *b, uint64_t used[SV_COUNTED]);
 /* Takes one for the call in hand, once a call and kind: 0, or -errno, which is to be
  * handed to sv_fail_call() or sv_give_result() like one of the kernel. */
 int sv_take(struct sv_work *w, enum sv_limit_kind kind);
+/* The same of SV_LIMIT_FILES_CREATED for a new name, and _DELETED for one that goes; a call
+ * that would fail in any case fails as it would without limits. */
+int sv_take_new(struct sv_work *w, const struct sv_place *p, bool folder);
+int sv_take_old(struct sv_work *w, const struct sv_place *p, bool folder);
 /* Takes a connection where a datagram goes to an address that none went to before. */
 int sv_take_peer(struct sv_work *w, const struct sv_addr *to);
 /* Gives back what the call in hand took. */

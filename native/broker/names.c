@@ -70,7 +70,7 @@ void sv_do_mkdir(struct sv_work *w)
 	if (sv_still_valid(&w->t) < 0)
 		return;
 	pthread_rwlock_rdlock(&w->sh->names);
-	rc = sv_take(w, SV_LIMIT_FILES_CREATED);
+	rc = sv_take_new(w, p, true);
 	if (rc == 0 && mkdirat(p->parent, p->last, mode) < 0)
 		rc = -errno;
 	pthread_rwlock_unlock(&w->sh->names);
@@ -107,7 +107,7 @@ void sv_do_mknod(struct sv_work *w)
 		return sv_refuse_why(w, EACCES, "the caller's umask cannot be read");
 	if (sv_still_valid(&w->t) < 0)
 		return;
-	rc = sv_take(w, SV_LIMIT_FILES_CREATED);
+	rc = sv_take_new(w, p, false);
 	if (rc == 0 && mknodat(p->parent, p->last, mode | type, 0) < 0)
 		rc = -errno;
 	sv_give_result(w, rc);
@@ -124,7 +124,7 @@ void sv_do_symlink(struct sv_work *w)
 		return;
 	if (sv_still_valid(&w->t) < 0)
 		return;
-	rc = sv_take(w, SV_LIMIT_FILES_CREATED);
+	rc = sv_take_new(w, p, false);
 	if (rc == 0 && symlinkat(w->in.symlink, p->parent, p->last) < 0)
 		rc = -errno;
 	sv_give_result(w, rc);
@@ -151,7 +151,7 @@ void sv_do_unlink(struct sv_work *w)
 			       sv_refuse_unless(w, sv_moot_old(p, w->in.flags & AT_REMOVEDIR));
 	if (sv_still_valid(&w->t) < 0)
 		return;
-	rc = sv_take(w, SV_LIMIT_FILES_DELETED);
+	rc = sv_take_old(w, p, w->in.flags & AT_REMOVEDIR);
 	if (rc == 0 && unlinkat(p->parent, p->last, (int)w->in.flags) < 0)
 		rc = -errno;
 	sv_give_result(w, rc);

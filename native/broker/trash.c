@@ -314,7 +314,7 @@ void sv_trash_unlink(struct sv_work *w)
 	if (sv_still_valid(&w->t) < 0)
 		return;
 	pthread_rwlock_wrlock(&w->sh->names);
-	rc = sv_take(w, SV_LIMIT_FILES_DELETED);
+	rc = sv_take_old(w, p, w->in.flags & AT_REMOVEDIR);
 	if (rc == 0)
 		rc = sv_trash_keep(w, p, &k);
 	if (rc == 0) {
