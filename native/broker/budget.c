@@ -133,6 +133,11 @@ int sv_take_old(struct sv_work *w, const struct sv_place *p, bool folder)
 	return rc < 0 ? unless(w, rc, sv_moot_old(p, folder)) : 0;
 }
 
+int sv_take_connection(struct sv_work *w)
+{
+	return take(w, SV_LIMIT_CONNECTIONS) ? 0 : -errnos[SV_LIMIT_CONNECTIONS];
+}
+
 static size_t peer_key(const struct sv_work *w, const struct sv_addr *to, uint8_t *key)
 {
 	const struct sockaddr_un *un = (const void *)&to->a;

@@ -46,7 +46,9 @@ int sv_take(struct sv_work *w, enum sv_limit_kind kind);
  * that would fail in any case fails as it would without limits. */
 int sv_take_new(struct sv_work *w, const struct sv_place *p, bool folder);
 int sv_take_old(struct sv_work *w, const struct sv_place *p, bool folder);
-/* Takes a connection where a datagram goes to an address that none went to before. */
+/* Takes a connection, for good: one that is refused by the other side was tried. */
+int sv_take_connection(struct sv_work *w);
+/* The same where a datagram goes to an address that none went to before. */
 int sv_take_peer(struct sv_work *w, const struct sv_addr *to);
 /* Gives back what the call in hand took. */
 void sv_give_back(struct sv_work *w);

@@ -258,7 +258,7 @@ void sv_local_connect(struct sv_work *w, const struct sv_sock *s, const struct s
 		return sv_turn_down(w, rc, &no);
 	if (sv_still_valid(&w->t) < 0)
 		return;
-	rc = sv_take(w, SV_LIMIT_CONNECTIONS);
+	rc = sv_take_connection(w);
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
 	if (s->type != SOCK_DGRAM && sv_may_wait(s))

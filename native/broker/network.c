@@ -146,13 +146,13 @@ static void connect_inet(struct sv_work *w, const struct sv_sock *s, struct sv_a
 
 	if (!sv_judge_addr(w, SV_OP_CONNECT, s, to))
 		return sv_refuse(w);
-	rc = ends ? 0 : sv_take(w, SV_LIMIT_CONNECTIONS);
+	rc = ends ? 0 : sv_take_connection(w);
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
 	if (w->sh->observe)
 		return sv_let_go(w);
 	if (sv_still_valid(&w->t) < 0)
-		return sv_give_back(w);
+		return;
 	if (s->type == SOCK_STREAM && !ends && sv_may_wait(s))
 		return is_near(to) ? sv_connect_near(w, to, NULL) : sv_connect_slowly(w, to, NULL);
 	give(w, connect(s->fd, (const void *)&to->a, (socklen_t)to->len));

@@ -146,7 +146,8 @@ void sv_fail_call(struct sv_work *w, int err)
 {
 	if (w->over)
 		return refuse_over(w);
-	sv_give_back(w);
+	if (err != EINPROGRESS)
+		sv_give_back(w);
 	sv_answer_errno(w->sh->listener, w->call.id, err);
 	if (w->match.action != SV_ALLOW)
 		put(w, SV_EVENT_CALL, SV_EFFECT_BROKER, err, nothing);
