@@ -1,6 +1,7 @@
 /* facility.c - tries each facility in a throwaway child. */
 #include "facility.h"
 
+#include "base/err.h"
 #include "base/fd.h"
 #include "filter/install.h"
 #include "filter/landlock.h"
@@ -61,8 +62,8 @@ static const struct {
 		"mount -t proc proc /proc", 1 },
 	[SV_FACILITY_OPENAT2] = { "openat2", "path walks that cannot be led astray", "Linux 5.6", 1 },
 	[SV_FACILITY_SYNC_WAKE_UP] = { "sync-wake-up", "answers from the caller's own CPU: faster", "Linux 6.6", 0 },
-	[SV_FACILITY_PIDFD_GETFD] = { "pidfd-getfd", "inotify watches are put for the caller",
-		"Docker's default profile refuses it: a profile that allows it; without it watches are refused", 0 },
+	[SV_FACILITY_PIDFD_GETFD] = { "pidfd-getfd", "network rules; inotify watches are put for the caller",
+		"Docker's default profile refuses it: a profile that allows it; without it both are refused", 0 },
 	[SV_FACILITY_USER_NAMESPACES] = { "user-namespaces", "not used by this version",
 		"not needed", 0 },
 	[SV_FACILITY_IDENTITIES] = { "other-identities", "programs that give up root, as su does, go on",
@@ -317,4 +318,13 @@ int sv_facility(int i, struct sv_facility *out)
 	else if (!out->ok)
 		snprintf(out->detail, sizeof(out->detail), "%s (%s)", strerror(out->err), text[i].fix);
 	return 0;
+}
+
+int sv_need_duplicates(pid_t pid, struct sv_err *err)
+{
+	const int rc = getfd(pid);
+
+	return rc ? sv_fail(err, rc, "pidfd-getfd", "network rules are carried out on duplicates of "
+			    "sockets, which this machine refuses (pidfd_getfd: %s): a container's "
+			    "profile must allow it", strerror(rc)) : 0;
 }

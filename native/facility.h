@@ -22,4 +22,8 @@ enum sv_facility_id {
 	SV_FACILITIES
 };
 
+/* For a policy that cannot do without: may the descriptors of this child, which waits, be
+ * duplicated? 0, or -errno with err filled. */
+int sv_need_duplicates(pid_t pid, struct sv_err *err);
+
 #endif

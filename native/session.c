@@ -178,7 +178,9 @@ static int start_child(sv_session *s, const struct sv_start *start, const sigset
 	sv_listener_tune(sp.listener);
 	rc = sv_rlimits_set(sp.pid, &files, limits[SV_LIMIT_OPEN_FILES].hard,
 			    limits[SV_LIMIT_FILE_SIZE].hard, limits[SV_LIMIT_CPU].hard);
-	return rc < 0 ? sv_fail(err, -rc, "limits", "a limit cannot be set: %s", strerror(-rc)) : 0;
+	if (rc < 0)
+		return sv_fail(err, -rc, "limits", "a limit cannot be set: %s", strerror(-rc));
+	return s->policy->flags & SV_POLICY_NET ? sv_need_duplicates(sp.pid, err) : 0;
 }
 
 static int start_threads(sv_session *s, struct sv_err *err)

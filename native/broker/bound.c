@@ -1,4 +1,5 @@
-/* bound.c - which socket files belong to the tree, and what their programs call them. */
+/* bound.c - which socket files belong to the tree, what their programs call them, and which
+ * sockets of IP were bound by a bind that was decided. */
 #include "broker/bound.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SOCKETS_MAX = 512 };
+enum { SOCKETS_MAX = 512, COOKIES_MAX = 4096 };
 
 struct entry {
 	int pin;
@@ -24,6 +25,8 @@ struct sv_bound {
 	pthread_mutex_t lock;
 	atomic_int n;
 	struct entry v[SOCKETS_MAX];
+	uint64_t cookies[COOKIES_MAX];	/* a ring: what falls out is not known to be bound */
+	unsigned int next;
 };
 
 struct sv_bound *sv_bound_new(void)
@@ -171,4 +174,34 @@ int sv_bound_pin(struct sv_bound *b, const struct sockaddr_un *name)
 		fd = fcntl(e->pin, F_DUPFD_CLOEXEC, 3);
 	pthread_mutex_unlock(&b->lock);
 	return fd;
+}
+
+static uint64_t cookie_of(int sock)
+{
+	uint64_t cookie = 0;
+	socklen_t n = sizeof(cookie);
+
+	return getsockopt(sock, SOL_SOCKET, SO_COOKIE, &cookie, &n) < 0 ? 0 : cookie;
+}
+
+void sv_bound_note(struct sv_bound *b, int sock)
+{
+	const uint64_t cookie = cookie_of(sock);
+
+	pthread_mutex_lock(&b->lock);
+	b->cookies[b->next++ % COOKIES_MAX] = cookie;
+	pthread_mutex_unlock(&b->lock);
+}
+
+bool sv_bound_noted(struct sv_bound *b, int sock)
+{
+	const uint64_t cookie = cookie_of(sock);
+	bool noted = false;
+	int i;
+
+	pthread_mutex_lock(&b->lock);
+	for (i = 0; cookie && i < COOKIES_MAX && !noted; i++)
+		noted = b->cookies[i] == cookie;
+	pthread_mutex_unlock(&b->lock);
+	return noted;
 }

@@ -1,4 +1,5 @@
-/* bound.h - the local sockets that programs of the tree bound to a path. */
+/* bound.h - the sockets that programs of the tree bound: local ones to a path, others to an
+ * address. */
 #ifndef SV_BROKER_BOUND_H
 #define SV_BROKER_BOUND_H
 
@@ -26,5 +27,9 @@ int sv_bound_pin(struct sv_bound *b, const struct sockaddr_un *name);
  * False: the name is none of ours. */
 bool sv_bound_as(struct sv_bound *b, const struct sockaddr_un *name, struct sockaddr_un *as,
 		 socklen_t *as_len);
+/* A socket of IP that was bound as decided. Its address stays bound for good, also where a
+ * connect that fails or is dissolved gives its port back. */
+void sv_bound_note(struct sv_bound *b, int sock);
+bool sv_bound_noted(struct sv_bound *b, int sock);
 
 #endif

@@ -11,18 +11,21 @@ static const char *reason(uint32_t cmd)
 	case 'T':
 		return "types into a terminal, or takes it from others";
 	case 0x89:
+	case 0x8b:
 		return "network interfaces";
 	default:
 		return "changes inodes, volumes or whole file systems past write access";
 	}
 }
 
-/* SIOCG*: what interfaces there are, and how they are set. */
+/* SIOCG*: what interfaces there are, and how they are set; of wireless ones odd numbers get. */
 static bool only_reads(uint32_t cmd)
 {
 	static const uint8_t reading[] = { 0x03, 0x04, 0x05, 0x06, 0x07, 0x10, 0x12, 0x13, 0x15, 0x17,
 					   0x19, 0x1b, 0x1d, 0x1f, 0x21, 0x27, 0x33, 0x42, 0x70 };
 
+	if (cmd >> 8 == 0x8b)
+		return cmd & 1;
 	return cmd >> 8 == 0x89 && memchr(reading, (int)(cmd & 0xff), sizeof(reading));
 }
 

@@ -20,9 +20,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The errno of a file that nobody listens on: what an earlier run left is then replaced. */
-static const char outside[] = "a local socket of a program outside the tree: no network rule "
-			      "allows it";
 static const char identity[] = "the other side would see the supervisor's user, as the caller "
 			       "changed its own";
 
@@ -79,6 +76,43 @@ static int bind_and_remember(struct sv_work *w, int sock, const struct sockaddr_
 	return rc;
 }
 
+/* What the network rules say. */
+static bool ask_rules(struct sv_work *w, uint32_t op, enum sv_net_kind kind, struct sv_str name)
+{
+	const struct sv_peer peer = { .kind = kind, .name = name };
+
+	w->ops |= op;
+	sv_match_peer(w->sh->policy, sv_blocks_in(w), op == SV_OP_BIND ? op : SV_OP_CONNECT, &peer,
+		      &w->match);
+	return w->match.action == SV_ALLOW;
+}
+
+/* The record names it as rules would. */
+static int refuse_by_path(struct sv_work *w, struct sv_place *p)
+{
+	struct sv_pathname *name = &w->in.name[0];
+	char text[SV_PATH_MAX + 8];
+
+	snprintf(text, sizeof(text), "unix:%.*s", p->len, p->path);
+	name->len = snprintf(name->text, sizeof(name->text), "%.*s", (int)sizeof(name->text) - 1, text);
+	p->len = 0;
+	return SV_REFUSED;
+}
+
+static struct sv_str path_of(const struct sv_place *p)
+{
+	return (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
+}
+
+/* Whether a network rule says no of a path that is otherwise decided as a file. */
+static bool rule_denies(struct sv_work *w, uint32_t op, const struct sv_place *p)
+{
+	if (!ask_rules(w, op, SV_NET_PATH, path_of(p)) && sv_by_network_rule(w))
+		return true;
+	w->ops = 0;
+	return false;
+}
+
 static void bind_path(struct sv_work *w, const struct sv_addr *addr)
 {
 	struct sv_place *p = &w->place[0];
@@ -90,6 +124,9 @@ static void bind_path(struct sv_work *w, const struct sv_addr *addr)
 		sv_fail_call(w, -rc);
 	} else if (w->switched) {
 		sv_refuse_why(w, EACCES, identity);
+	} else if (rule_denies(w, SV_OP_BIND, p)) {
+		refuse_by_path(w, p);
+		sv_refuse(w);
 	} else if (!sv_decide_call(w, SV_OP_CREATE, p)) {
 		if (w->match.action == SV_STEER)
 			sv_refuse_why(w, EACCES, "a socket cannot be steered");
@@ -100,17 +137,6 @@ static void bind_path(struct sv_work *w, const struct sv_addr *addr)
 		sv_close_fd(&w->in.sock);
 		sv_give_result(w, rc == -EEXIST ? -EADDRINUSE : rc);
 	}
-}
-
-/* What the network rules say. */
-static bool ask_rules(struct sv_work *w, uint32_t op, enum sv_net_kind kind, struct sv_str name)
-{
-	const struct sv_peer peer = { .kind = kind, .name = name };
-
-	w->ops |= op;
-	sv_match_peer(w->sh->policy, sv_blocks_in(w), op == SV_OP_BIND ? op : SV_OP_CONNECT, &peer,
-		      &w->match);
-	return w->match.action == SV_ALLOW;
 }
 
 /* An abstract name; without one the kernel says what that means. */
@@ -169,25 +195,8 @@ static bool is_nscd(const struct sv_work *w)
 	return w->match.rule < 0 && !strcmp(w->in.name[0].text, "/var/run/nscd/socket");
 }
 
-/* The record names it as rules would. */
-static int refuse_by_path(struct sv_work *w, struct sv_place *p)
-{
-	struct sv_pathname *name = &w->in.name[0];
-	char text[SV_PATH_MAX + 8];
-
-	snprintf(text, sizeof(text), "unix:%.*s", p->len, p->path);
-	name->len = snprintf(name->text, sizeof(name->text), "%.*s", (int)sizeof(name->text) - 1, text);
-	p->len = 0;
-	return SV_REFUSED;
-}
-
-static struct sv_str path_of(const struct sv_place *p)
-{
-	return (struct sv_str){ (const uint8_t *)p->path, (size_t)p->len };
-}
-
 /* A program outside the tree listens, or nobody. */
-static int judge_outside(struct sv_work *w, uint32_t op, struct sv_place *p, struct sv_no *no)
+static int judge_outside(struct sv_work *w, uint32_t op, struct sv_place *p)
 {
 	if (ask_rules(w, op, SV_NET_PATH, path_of(p)))
 		return 0;
@@ -195,20 +204,19 @@ static int judge_outside(struct sv_work *w, uint32_t op, struct sv_place *p, str
 		w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 		return -ENOENT;
 	}
+	/* that of a file that nobody listens on: what an earlier run left is then replaced */
 	if (w->match.rule < 0)
-		*no = (struct sv_no){ ECONNREFUSED, outside };
+		w->match.err = ECONNREFUSED;
 	return refuse_by_path(w, p);
 }
 
 /* Inside the tree it is decided like a file; a network rule may deny it, too. */
-static int judge_path(struct sv_work *w, uint32_t op, struct sv_place *p, struct sv_no *no)
+static int judge_path(struct sv_work *w, uint32_t op, struct sv_place *p)
 {
 	if (!sv_bound_has(w->sh->bound, &p->st))
-		return judge_outside(w, op, p, no);
-	if (!ask_rules(w, op, SV_NET_PATH, path_of(p)) && w->match.rule >= 0 &&
-	    w->sh->policy->rules[w->match.rule].kind == SV_RULE_NETWORK)
+		return judge_outside(w, op, p);
+	if (rule_denies(w, op, p))
 		return refuse_by_path(w, p);
-	w->ops = 0;
 	return sv_decide_call(w, SV_OP_WRITE, p) ? 0 : SV_REFUSED;
 }
 
@@ -236,7 +244,7 @@ int sv_local_reach(struct sv_work *w, uint32_t op, const struct sv_addr *addr, s
 	} else {
 		rc = find(w, un, p);
 		if (rc == 0)
-			rc = judge_path(w, op, p, no);
+			rc = judge_path(w, op, p);
 		*to = (struct sv_addr){ .len = sizeof(*out) };
 		out->sun_family = AF_UNIX;
 		snprintf(out->sun_path, sizeof(out->sun_path), "/proc/self/fd/%d", p->fd);
@@ -261,8 +269,8 @@ void sv_local_connect(struct sv_work *w, const struct sv_sock *s, const struct s
 	rc = sv_take_connection(w);
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
-	if (s->type != SOCK_DGRAM && sv_may_wait(s))
-		return sv_connect_near(w, &to, w->place[0].fd >= 0 ? &w->place[0].fd : NULL);
+	if (s->type != SOCK_DGRAM)
+		return sv_connect_near(w, s, &to, w->place[0].fd >= 0 ? &w->place[0].fd : NULL);
 	rc = connect(s->fd, (const void *)&to.a, (socklen_t)to.len) < 0 ? -errno : 0;
 	sv_close_fd(&w->in.sock);
 	sv_give_result(w, rc);

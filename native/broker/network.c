@@ -2,6 +2,7 @@
  *
  * All is done on a duplicate of the caller's socket with our copy of the address: what
  * was judged is what is used. */
+#include "broker/bound.h"
 #include "broker/local.h"
 #include "broker/slow.h"
 
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 
 #ifndef IPPROTO_MPTCP
@@ -153,9 +153,18 @@ static void connect_inet(struct sv_work *w, const struct sv_sock *s, struct sv_a
 		return sv_let_go(w);
 	if (sv_still_valid(&w->t) < 0)
 		return;
-	if (s->type == SOCK_STREAM && !ends && sv_may_wait(s))
-		return is_near(to) ? sv_connect_near(w, to, NULL) : sv_connect_slowly(w, to, NULL);
+	if (s->type == SOCK_STREAM && !ends)
+		return sv_may_wait(s) && !is_near(to) ? sv_connect_slowly(w, to, NULL) :
+							sv_connect_near(w, s, to, NULL);
 	give(w, connect(s->fd, (const void *)&to->a, (socklen_t)to->len));
+}
+
+/* The kernel would look at our rights to it, not at the caller's. */
+static bool to_programs(const struct sv_addr *to)
+{
+	const struct sockaddr_nl *nl = (const void *)&to->a;
+
+	return nl->nl_family == AF_NETLINK && (nl->nl_pid || nl->nl_groups);
 }
 
 void sv_do_connect(struct sv_work *w)
@@ -171,40 +180,45 @@ void sv_do_connect(struct sv_work *w)
 		return sv_let_go(w);
 	if (s.domain == AF_UNIX)
 		return sv_local_connect(w, &s, &to);
+	if (to_programs(&to))
+		return sv_refuse_why(w, EPERM, "a netlink message to other programs");
 	if (sv_still_valid(&w->t) == 0)
 		give(w, connect(s.fd, (const void *)&to.a, (socklen_t)to.len));
+}
+
+/* A datagram socket that asks for any port gets what sending would give it unasked: only
+ * a rule that denies it counts. */
+static bool as_sending_would(struct sv_work *w, const struct sv_sock *s, const struct sv_addr *to)
+{
+	const struct sockaddr_in *in = (const void *)&to->a;	/* the port lies at one place in both */
+
+	if (s->type != SOCK_DGRAM || in->sin_port || sv_by_network_rule(w))
+		return false;
+	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
+	return true;
 }
 
 void sv_do_bind(struct sv_work *w)
 {
 	struct sv_addr to;
 	struct sv_sock s;
+	int rc;
 
 	if (!sv_take_addr(w, w->in.addr, w->in.addrlen, &to) || !take(w, &s))
 		return;
-	if (is_inet(s.domain) && !sv_judge_addr(w, SV_OP_BIND, &s, &to))
+	if (is_inet(s.domain) && !sv_judge_addr(w, SV_OP_BIND, &s, &to) &&
+	    !as_sending_would(w, &s, &to))
 		return sv_refuse(w);
 	if (w->sh->observe)
 		return sv_let_go(w);
 	if (s.domain == AF_UNIX)
 		return sv_local_bind(w, &s, &to);
-	if (sv_still_valid(&w->t) == 0)
-		give(w, bind(s.fd, (const void *)&to.a, (socklen_t)to.len));
-}
-
-/* Whether it was bound by a bind that was decided. A port that a connect chose is given
- * back when that fails: only of a socket at rest it is the caller's own, and stays. */
-static bool was_bound(const struct sv_sock *s)
-{
-	struct sockaddr_storage a = { 0 };
-	const struct sockaddr_in *in = (const void *)&a;	/* the port lies at one place in both */
-	struct tcp_info info;
-	socklen_t n = sizeof(a), ni = sizeof(info);
-
-	if (getsockname(s->fd, (struct sockaddr *)&a, &n) < 0 || !in->sin_port ||
-	    getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &ni) < 0)
-		return false;
-	return info.tcpi_state == TCP_CLOSE || info.tcpi_state == TCP_LISTEN;
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	rc = bind(s.fd, (const void *)&to.a, (socklen_t)to.len);
+	if (rc == 0 && is_inet(s.domain))
+		sv_bound_note(w->sh->bound, s.fd);
+	give(w, rc);
 }
 
 void sv_do_listen(struct sv_work *w)
@@ -217,14 +231,27 @@ void sv_do_listen(struct sv_work *w)
 		return;
 	if (s.domain == AF_UNIX)
 		return sv_local_listen(w, &s);
-	if (is_inet(s.domain) && !was_bound(&s) && !sv_judge_any(w, &s))
+	/* A local port says nothing: a connect chooses one, too, and the kernel goes on naming it
+	 * when that was dissolved and listen would choose another, on every address. */
+	if (is_inet(s.domain) && !sv_bound_noted(w->sh->bound, s.fd) && !sv_judge_any(w, &s))
 		return sv_refuse(w);
 	if (sv_still_valid(&w->t) == 0)
 		give(w, listen(s.fd, (int)w->call.args[1]));
 }
 
+/* The way that packets take. IPV6_2292PKTOPTIONS and IPV6_FLOWLABEL_MGR take it as control
+ * data: a routing header among other things. */
+static bool is_way(int level, uint64_t option)
+{
+	enum { OPTIONS = 4, PKTOPTIONS = 6, FLOWLABEL_MGR = 32, RTHDR = 57 };
+
+	if (level == IPPROTO_IP)
+		return option == OPTIONS;
+	return option == RTHDR || option == PKTOPTIONS || option == FLOWLABEL_MGR;
+}
+
 /* Notified for high options, which of IP and IPv6 are the tables of the packet filter
- * that root may replace for the whole machine, and for IP_OPTIONS and IPV6_RTHDR. */
+ * that root may replace for the whole machine, and for those that say a way. */
 void sv_do_setsockopt(struct sv_work *w)
 {
 	const uint64_t option = w->in.flags;
@@ -233,7 +260,7 @@ void sv_do_setsockopt(struct sv_work *w)
 		return sv_let_go(w);
 	if (option >= 64)
 		return sv_refuse_why(w, EPERM, "the packet filter belongs to the machine");
-	if (option == (w->in.which == IPPROTO_IP ? 4 : 57))
+	if (is_way(w->in.which, option))
 		return sv_refuse_why(w, EPERM, "packets would take a way round the address that was "
 					       "decided");
 	sv_let_go(w);

@@ -72,6 +72,11 @@ bool sv_take_addr(struct sv_work *w, uint64_t at, uint32_t len, struct sv_addr *
 	return rc == 0;
 }
 
+bool sv_by_network_rule(const struct sv_work *w)
+{
+	return w->match.rule >= 0 && w->sh->policy->rules[w->match.rule].kind == SV_RULE_NETWORK;
+}
+
 static bool ask(struct sv_work *w, uint32_t op, struct sv_ip ip, uint16_t port)
 {
 	const struct sv_peer peer = { .kind = SV_NET_ADDRESS, .ip = ip, .port = port };
@@ -99,8 +104,7 @@ static bool ask_carried(struct sv_work *w, uint32_t op, const uint8_t b[16], uin
 	const struct sv_match as_is = w->match;
 	const uint8_t *v4 = carried(b);
 
-	if (!v4 || ask(w, op, sv_ip4(v4), port) || w->match.rule < 0 ||
-	    w->sh->policy->rules[w->match.rule].kind != SV_RULE_NETWORK) {
+	if (!v4 || ask(w, op, sv_ip4(v4), port) || !sv_by_network_rule(w)) {
 		w->match = as_is;
 		return true;
 	}
@@ -133,8 +137,10 @@ static int family_of(const struct sv_sock *s, uint32_t op, const struct sv_addr 
 {
 	const int f = addr->a.ss_family;
 
-	if (f == AF_UNSPEC && s->domain == AF_INET && op != SV_OP_CONNECT)
-		return AF_INET;		/* inet_bind() and udp_sendmsg() do not mind */
+	/* inet_bind() and udp_sendmsg() do not mind; and a socket of IPv6 may be one of IPv4
+	 * before they look (IPV6_ADDRFORM) */
+	if (f == AF_UNSPEC && op != SV_OP_CONNECT)
+		return AF_INET;
 	if (f == AF_INET && (s->domain == AF_INET || s->domain == AF_INET6))
 		return AF_INET;
 	return f == AF_INET6 && s->domain == AF_INET6 ? AF_INET6 : 0;

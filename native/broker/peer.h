@@ -20,6 +20,9 @@ struct sv_addr {
 	int len;
 };
 
+/* Whether a network rule made w->match: no default, and no default of a block. */
+bool sv_by_network_rule(const struct sv_work *w);
+
 /* Why a call is turned down that no rule in w->match speaks about; why NULL = by that rule. */
 struct sv_no {
 	int err;

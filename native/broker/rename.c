@@ -4,12 +4,14 @@
  * would be decided more loosely at the new place, the call is refused with
  * EXDEV, on which mv and git copy instead, each file under its own decision.
  * For a folder that must hold for every name below it. */
+#include "broker/bound.h"
 #include "broker/trash.h"
 
 #include "base/fd.h"
 #include "broker/shadow.h"
 #include "broker/tree.h"
 #include "decode/lexical.h"
+#include "match/net.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,14 +71,6 @@ static bool allowed(struct sv_work *w, uint32_t ops, const struct sv_place *p,
 	return false;
 }
 
-/* Is the name that is moved a folder? A name that is gone is none. */
-static bool is_folder(const struct sv_place *p)
-{
-	struct stat st;
-
-	return fstatat(p->parent, p->last, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
-}
-
 static bool exists(const struct sv_place *p)
 {
 	struct stat st;
@@ -84,15 +78,37 @@ static bool exists(const struct sv_place *p)
 	return fstatat(p->parent, p->last, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* May what is called from be called to? */
-static bool may_move(struct sv_work *w, const struct sv_place *from, const struct sv_place *to)
+/* Network rules speak of a socket file by its path, too; not of one that the tree bound. */
+static bool may_move_socket(struct sv_work *w, const struct sv_place *from, const struct stat *st,
+			    const struct sv_place *to)
 {
-	const struct sv_policy *policy = w->sh->policy;
+	const bool folder = S_ISDIR(st->st_mode);
 
+	if (!folder && (!S_ISSOCK(st->st_mode) || sv_bound_has(w->sh->bound, st)))
+		return true;
+	return sv_match_socket_may_move(w->sh->policy, sv_blocks_in(w), path_of(from), path_of(to),
+					folder);
+}
+
+/* May what is called from, and is st, be called to? */
+static bool may_move(struct sv_work *w, const struct sv_place *from, const struct stat *st,
+		     const struct sv_place *to)
+{
 	if (w->sh->observe)
 		return true;
-	return sv_match_may_move(policy, sv_blocks_in(w), path_of(from), path_of(to),
-				 is_folder(from));
+	return sv_match_may_move(w->sh->policy, sv_blocks_in(w), path_of(from), path_of(to),
+				 S_ISDIR(st->st_mode)) &&
+	       may_move_socket(w, from, st, to);
+}
+
+/* The same for what has the name now. A name that is gone is none of a folder. */
+static bool may_move_name(struct sv_work *w, const struct sv_place *from, const struct sv_place *to)
+{
+	struct stat st;
+
+	if (fstatat(from->parent, from->last, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		st.st_mode = 0;
+	return may_move(w, from, &st, to);
 }
 
 static const char looser[] = "its new place is ruled more loosely: copy it instead";
@@ -149,7 +165,7 @@ static void judge_and_move(struct sv_work *w, bool keep)
 	int rc = 0, moot;
 
 	pthread_rwlock_wrlock(&w->sh->names);
-	ok = may_move(w, a, b) && (!(w->in.flags & EXCHANGE) || may_move(w, b, a));
+	ok = may_move_name(w, a, b) && (!(w->in.flags & EXCHANGE) || may_move_name(w, b, a));
 	moot = ok ? 0 : moot_rename(w);
 	if (ok)
 		rc = keep ? replace_kept(w, &copy) : do_rename(w);
@@ -274,7 +290,7 @@ static int do_link(struct sv_work *w)
 void sv_do_link(struct sv_work *w)
 {
 	struct sv_place *from = &w->place[0], *to = &w->place[1];
-	int moot;
+	int moot, rc;
 
 	if (w->in.flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return sv_fail_call(w, EINVAL);
@@ -289,8 +305,13 @@ void sv_do_link(struct sv_work *w)
 		return sv_give_result(w, do_link(w));
 	if (from->held && from->st.st_nlink != 0)
 		return sv_refuse_why(w, EXDEV, "an object without a name");
-	if (!from->held && !may_move(w, from, to))
+	if (!from->held && !may_move(w, from, &from->st, to))
 		return sv_refuse_why(w, EXDEV, looser);
-	if (sv_still_valid(&w->t) == 0)
-		sv_give_result(w, do_link(w));
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	/* no socket from outside gets the name that a bind has just made, and looks up again */
+	pthread_rwlock_rdlock(&w->sh->names);
+	rc = do_link(w);
+	pthread_rwlock_unlock(&w->sh->names);
+	sv_give_result(w, rc);
 }

@@ -32,7 +32,10 @@ struct sending {
 	int keep;		/* what the address goes through */
 	struct sv_sock s;
 	int flags;
-	size_t done;		/* bytes of a stream that are sent */
+	size_t done;		/* bytes of what was copied that are sent */
+	size_t before;		/* bytes of a stream that were sent before those */
+	struct sv_call call;
+	struct sv_tracee t;	/* for a side thread, which reads on */
 	int listener;
 	uint64_t id;
 	pid_t tid;
@@ -42,6 +45,13 @@ struct sending {
 static bool is_stream(const struct sv_sock *s)
 {
 	return s->type == SOCK_STREAM || s->type == SOCK_SEQPACKET;
+}
+
+static enum sv_sending kind_of(const struct sv_sock *s)
+{
+	if (s->type == SOCK_STREAM)
+		return SV_SEND_STREAM;
+	return s->domain == AF_UNIX ? SV_SEND_PACKET : SV_SEND_DATAGRAM;
 }
 
 /* No other thread, and none that shares its descriptors elsewhere. */
@@ -56,6 +66,11 @@ static bool alone(const struct sv_work *w)
 	return fstatat(w->paths.proc_fd, name, &st, 0) == 0 && st.st_nlink == 3;
 }
 
+static size_t sent(const struct sending *j)
+{
+	return j->before + j->done;
+}
+
 /* Returns bytes sent, or -errno. */
 static ssize_t send_once(struct sending *j, int more)
 {
@@ -64,26 +79,40 @@ static ssize_t send_once(struct sending *j, int more)
 		.msg_name = j->to.len ? &j->to.a : NULL, .msg_namelen = (socklen_t)j->to.len,
 		.msg_iov = &iov, .msg_iovlen = 1,
 		/* with the first bytes only */
-		.msg_control = j->done ? NULL : j->m.control,
-		.msg_controllen = j->done ? 0 : j->m.control_n,
+		.msg_control = sent(j) ? NULL : j->m.control,
+		.msg_controllen = sent(j) ? 0 : j->m.control_n,
 	};
 	ssize_t n = sendmsg(j->s.fd, &h, j->flags | MSG_NOSIGNAL | more);
 
 	return n < 0 ? -errno : n;
 }
 
-/* All of a stream's bytes where it may wait for that, else what goes at once. */
-static ssize_t send_all(struct sending *j, int more)
+/* What was copied, or as much of it as goes. The bytes that went by now, or -errno. */
+static ssize_t send_copied(struct sending *j, int more)
 {
-	ssize_t n = send_once(j, more);
+	ssize_t n;
 
-	while (n > 0 && is_stream(&j->s) && !more && j->done + (size_t)n < j->m.n) {
-		j->done += (size_t)n;
+	do {
 		n = send_once(j, more);
+		if (n > 0)
+			j->done += (size_t)n;
+	} while (n > 0 && j->s.type == SOCK_STREAM && j->done < j->m.n);
+	return sent(j) ? (ssize_t)sent(j) : n;
+}
+
+/* A stream's bytes wait for their turn until all have gone, or one cannot. */
+static ssize_t send_on(struct sending *j)
+{
+	ssize_t n = send_copied(j, 0);
+
+	while (n >= 0 && j->s.type == SOCK_STREAM && j->done == j->m.n && j->m.n) {
+		j->before += j->done;
+		j->done = 0;
+		if (sv_read_on(&j->t, &j->m) < 0 || !j->m.n)
+			break;
+		n = send_copied(j, 0);
 	}
-	if (n > 0)
-		j->done += (size_t)n;
-	return j->done ? (ssize_t)j->done : n;
+	return n;
 }
 
 static void free_sending(struct sending *j)
@@ -110,7 +139,7 @@ static bool tell_length(const struct sending *j, ssize_t n)
 static void run(void *arg)
 {
 	struct sending *j = arg;
-	ssize_t n = send_all(j, 0);
+	ssize_t n = send_on(j);
 
 	if (n == -EINTR)
 		n = -SV_RESTART;
@@ -153,6 +182,9 @@ static struct sending *begin(struct sv_work *w, const struct sv_sock *s)
 	j->listener = w->sh->listener;
 	j->id = w->call.id;
 	j->tid = w->call.tid;
+	j->call = w->call;
+	j->t = (struct sv_tracee){ .proc_fd = w->sh->proc_fd, .listener = w->sh->listener,
+				   .call = &j->call, .cwd = -1 };
 	return j;
 }
 
@@ -183,9 +215,21 @@ static int reach_local(struct sv_work *w, struct sending *j)
 	return rc;
 }
 
+static int judge(struct sv_work *w, struct sending *j)
+{
+	int rc = 0;
+
+	if (j->s.domain == AF_NETLINK)
+		return to_kernel(j);
+	if (j->s.domain != AF_UNIX)
+		rc = sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : SV_REFUSED;
+	else if (j->s.type != SOCK_STREAM)
+		rc = reach_local(w, j);
+	return rc < 0 || is_stream(&j->s) ? rc : sv_take_peer(w, &j->to);
+}
+
 /* Whether the message, which was read with rc, may be sent: 0, -errno as the kernel would
- * say, or SV_REFUSED. The address of a datagram is judged; streams have no use for one,
- * and local ones say so. */
+ * say, or SV_REFUSED. A datagram's address is judged; streams need none, local ones say so. */
 static int weigh(struct sv_work *w, struct sending *j, int rc)
 {
 	if (rc == 0 && (j->flags & MSG_ZEROCOPY))
@@ -194,18 +238,17 @@ static int weigh(struct sv_work *w, struct sending *j, int rc)
 		j->to.len = 0;
 	if (rc < 0)
 		return rc;
+	if (j->m.credentials && w->switched)	/* the kernel would look at ours when it waits */
+		j->m.refused = "credentials of a caller that changed its identity";
 	j->no = (struct sv_no){ EPERM, j->m.refused };
 	if (j->m.refused)
 		return SV_REFUSED;
-	if (!j->to.len)
-		return 0;
-	if (j->s.domain == AF_NETLINK)
-		return to_kernel(j);
-	if (j->s.domain == AF_UNIX)
-		rc = j->s.type == SOCK_STREAM ? 0 : reach_local(w, j);
-	else
-		rc = sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : SV_REFUSED;
-	return rc < 0 || is_stream(&j->s) ? rc : sv_take_peer(w, &j->to);
+	/* udpv6_sendmsg() takes it for none; but a socket may have become one of IPv4 by now
+	 * (IPV6_ADDRFORM), for which it is an address */
+	if (j->s.domain == AF_INET6 && j->to.a.ss_family == AF_UNSPEC &&
+	    j->to.len >= (int)sizeof(struct sockaddr))
+		j->to.len = 0;
+	return j->to.len ? judge(w, j) : 0;
 }
 
 static bool may_wait(const struct sending *j)
@@ -213,11 +256,16 @@ static bool may_wait(const struct sending *j)
 	return !(j->flags & MSG_DONTWAIT) && sv_may_wait(&j->s);
 }
 
+static bool has_more(const struct sending *j)
+{
+	return j->s.type == SOCK_STREAM && (j->done < j->m.n || j->m.first < j->m.nparts);
+}
+
 /* After n bytes went at once, or none for that reason: the rest slowly where it has to
  * wait, or the answer. Frees j. */
 static void finish_first(struct sv_work *w, struct sending *j, ssize_t n)
 {
-	if (may_wait(j) && (n == -EAGAIN || (n > 0 && is_stream(&j->s) && j->done < j->m.n)))
+	if (may_wait(j) && (n == -EAGAIN || (n > 0 && has_more(j))))
 		return send_slowly(w, j);
 	pass_sigpipe(j, n);
 	if (n >= 0 && !tell_length(j, n))
@@ -234,7 +282,7 @@ static void finish(struct sv_work *w, struct sending *j)
 {
 	if (sv_still_valid(&w->t) < 0)
 		return free_sending(j);
-	finish_first(w, j, send_all(j, MSG_DONTWAIT));
+	finish_first(w, j, send_copied(j, MSG_DONTWAIT));
 }
 
 void sv_do_sendto(struct sv_work *w)
@@ -249,7 +297,7 @@ void sv_do_sendto(struct sv_work *w)
 	if (rc == 0 && !w->in.addrlen && !is_stream(&s) && s.domain != AF_UNIX)
 		rc = -EINVAL;	/* which sendmsg() would take for no address at all */
 	if (rc == 0)
-		rc = sv_read_buffer(&w->t, w->call.args[1], w->call.args[2], is_stream(&s), &j->m);
+		rc = sv_read_buffer(&w->t, w->call.args[1], w->call.args[2], kind_of(&s), &j->m);
 	rc = weigh(w, j, rc);
 	if (rc == 0 && !w->sh->observe)
 		return finish(w, j);
@@ -277,7 +325,7 @@ static int read_at(struct sv_work *w, struct sending *j, uint64_t at)
 	if (rc == 0 && h.msg_namelen)
 		rc = sv_read_addr(w, (uintptr_t)h.msg_name, h.msg_namelen, &j->to);
 	if (rc == 0)
-		rc = sv_read_message(&w->t, &h, is_stream(&j->s), &j->m);
+		rc = sv_read_message(&w->t, &h, kind_of(&j->s), &j->m);
 	return weigh(w, j, rc);
 }
 
@@ -307,12 +355,12 @@ static unsigned int send_more(struct sv_work *w, struct sending *j, unsigned int
 		ssize_t n;
 
 		sv_message_release(&j->m);
-		j->done = 0;
+		j->done = j->before = 0;
 		j->to.len = 0;
 		j->len_at = at + offsetof(struct mmsghdr, msg_len);
 		if (read_at(w, j, at) || sv_still_valid(&w->t) < 0)
 			break;
-		n = send_all(j, MSG_DONTWAIT);
+		n = send_copied(j, MSG_DONTWAIT);
 		if (n < 0 || !tell_length(j, n))
 			break;
 	}
@@ -341,7 +389,7 @@ void sv_do_sendmmsg(struct sv_work *w)
 	}
 	if (sv_still_valid(&w->t) < 0)
 		return free_sending(j);
-	n = send_all(j, MSG_DONTWAIT);
+	n = send_copied(j, MSG_DONTWAIT);
 	if (n < 0 || is_stream(&s) || !tell_length(j, n))
 		return finish_first(w, j, n);
 	rc = (int)send_more(w, j, wanted < MESSAGES_MAX ? wanted : MESSAGES_MAX);

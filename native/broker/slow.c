@@ -60,9 +60,11 @@ void sv_connect_slowly(struct sv_work *w, const struct sv_addr *to, int *keep)
 	sv_answer_errno(w->sh->listener, w->call.id, EAGAIN);
 }
 
-void sv_connect_near(struct sv_work *w, const struct sv_addr *to, int *keep)
+void sv_connect_near(struct sv_work *w, const struct sv_sock *s, const struct sv_addr *to,
+		     int *keep)
 {
-	int rc = sv_brief_connect(w->in.sock, (const struct sockaddr *)&to->a, (socklen_t)to->len);
+	int rc = sv_brief_connect(s->fd, (const struct sockaddr *)&to->a, (socklen_t)to->len,
+				  sv_may_wait(s));
 
 	if (rc == -EINTR)
 		return sv_connect_slowly(w, to, keep);

@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
-#include <stdio.h>
-#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -59,14 +58,18 @@ int sv_take_folder(const struct sv_tracee *t, int number, int *out)
 
 int sv_take_socket(const struct sv_tracee *t, int number, int *out)
 {
-	char name[48], text[8] = "";
+	socklen_t n = sizeof(int);
+	int type, fd = sv_duplicate(t, number), rc = 0;
 
 	*out = -EPERM;
-	snprintf(name, sizeof(name), "%d/fd/%d", (int)t->call->tid, number);
-	if (number < 0 || readlinkat(t->proc_fd, name, text, sizeof(text) - 1) < 0)
-		return number < 0 || errno == ENOENT ? -EBADF : 0;
-	if (strncmp(text, "socket:", 7) != 0)
-		return sv_tracee_fd_is_path(t, number) ? -EBADF : -ENOTSOCK;
-	*out = sv_duplicate(t, number);
-	return *out == -EBADF ? -EBADF : 0;
+	if (fd < 0)
+		return fd == -EBADF ? -EBADF : 0;
+	/* of a descriptor with O_PATH EBADF, of any other that is none ENOTSOCK */
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) < 0)
+		rc = -errno;
+	if (rc < 0)
+		close(fd);
+	else
+		*out = fd;
+	return rc;
 }

@@ -16,9 +16,11 @@ enum { DATAGRAM_MAX = 65535, IOV_MAX_KERNEL = 1024, UDP_SEGMENT_OPTION = 103 };
 void sv_message_init(struct sv_message *m)
 {
 	m->data = m->control = NULL;
-	m->n = m->control_n = 0;
+	m->parts = NULL;
+	m->n = m->control_n = m->first = m->nparts = 0;
 	m->nfds = 0;
 	m->refused = NULL;
+	m->credentials = false;
 }
 
 void sv_message_release(struct sv_message *m)
@@ -26,6 +28,7 @@ void sv_message_release(struct sv_message *m)
 	for (int i = 0; i < m->nfds; i++)
 		close(m->fds[i]);
 	free(m->data);
+	free(m->parts);
 	free(m->control);
 	sv_message_init(m);
 }
@@ -45,50 +48,78 @@ int sv_read_msghdr(const struct sv_tracee *t, uint64_t addr, struct msghdr *out)
 	return out->msg_iovlen > IOV_MAX_KERNEL ? -EMSGSIZE : 0;
 }
 
-/* Makes room for n bytes, or for as many as are sent at once. */
-static int make_room(struct sv_message *m, uint64_t n, bool stream)
+int sv_read_on(const struct sv_tracee *t, struct sv_message *m)
 {
-	if (n > SSIZE_MAX)
-		return -EINVAL;
-	if (!stream && n > DATAGRAM_MAX)
-		return -EMSGSIZE;
-	m->n = n > SV_SEND_MAX ? SV_SEND_MAX : (size_t)n;
-	m->data = malloc(m->n ? m->n : 1);
-	return m->data ? 0 : -ENOMEM;
+	m->n = 0;
+	while (m->first < m->nparts && m->n < SV_SEND_MAX) {
+		struct iovec *part = &m->parts[m->first];
+		const size_t left = SV_SEND_MAX - m->n;
+		const size_t n = part->iov_len < left ? part->iov_len : left;
+		int rc = sv_read_mem(t, (uintptr_t)part->iov_base, m->data + m->n, n);
+
+		if (rc < 0)
+			return rc;
+		part->iov_base = (uint8_t *)part->iov_base + n;
+		part->iov_len -= n;
+		m->n += n;
+		if (!part->iov_len)
+			m->first++;
+	}
+	return 0;
 }
 
-int sv_read_buffer(const struct sv_tracee *t, uint64_t addr, uint64_t n, bool stream,
+/* All of a packet, or the beginning of a stream. */
+static int read_parts(const struct sv_tracee *t, enum sv_sending kind, struct sv_message *m)
+{
+	const uint64_t most = kind == SV_SEND_DATAGRAM ? DATAGRAM_MAX : SV_PACKET_MAX;
+	uint64_t total = 0;
+	size_t done = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < m->nparts; i++) {
+		total += m->parts[i].iov_len;
+		if (m->parts[i].iov_len > SSIZE_MAX || total > SSIZE_MAX)
+			return -EINVAL;
+	}
+	if (kind != SV_SEND_STREAM && total > most)
+		return -EMSGSIZE;
+	m->data = malloc(kind == SV_SEND_STREAM && total > SV_SEND_MAX ? SV_SEND_MAX : total + 1);
+	if (!m->data)
+		return -ENOMEM;
+	if (kind == SV_SEND_STREAM)
+		return sv_read_on(t, m);
+	for (size_t i = 0; rc == 0 && i < m->nparts; i++) {
+		rc = sv_read_mem(t, (uintptr_t)m->parts[i].iov_base, m->data + done,
+				 m->parts[i].iov_len);
+		done += m->parts[i].iov_len;
+	}
+	m->n = done;
+	return rc;
+}
+
+int sv_read_buffer(const struct sv_tracee *t, uint64_t addr, uint64_t n, enum sv_sending kind,
 		   struct sv_message *out)
 {
-	int rc = make_room(out, n, stream);
-
-	return rc < 0 ? rc : sv_read_mem(t, addr, out->data, out->n);
+	out->parts = calloc(1, sizeof(*out->parts));
+	if (!out->parts)
+		return -ENOMEM;
+	out->parts[0] = (struct iovec){ (void *)(uintptr_t)addr, n };
+	out->nparts = 1;
+	return read_parts(t, kind, out);
 }
 
-static int read_data(const struct sv_tracee *t, const struct msghdr *h, bool stream,
+static int read_data(const struct sv_tracee *t, const struct msghdr *h, enum sv_sending kind,
 		     struct sv_message *out)
 {
 	const size_t count = h->msg_iovlen;
-	struct iovec iov[IOV_MAX_KERNEL];
-	uint64_t total = 0;
-	size_t done = 0;
-	int rc = sv_read_mem(t, (uintptr_t)h->msg_iov, iov, count * sizeof(*iov));
+	int rc;
 
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		total += iov[i].iov_len;
-		if (iov[i].iov_len > SSIZE_MAX || total > SSIZE_MAX)
-			rc = -EINVAL;
-	}
-	if (rc == 0)
-		rc = make_room(out, total, stream);
-	for (size_t i = 0; rc == 0 && i < count && done < out->n; i++) {
-		const size_t left = out->n - done;
-		const size_t n = iov[i].iov_len < left ? iov[i].iov_len : left;
-
-		rc = sv_read_mem(t, (uintptr_t)iov[i].iov_base, out->data + done, n);
-		done += n;
-	}
-	return rc;
+	out->parts = calloc(count + 1, sizeof(*out->parts));
+	if (!out->parts)
+		return -ENOMEM;
+	rc = sv_read_mem(t, (uintptr_t)h->msg_iov, out->parts, count * sizeof(*out->parts));
+	out->nparts = count;
+	return rc < 0 ? rc : read_parts(t, kind, out);
 }
 
 /* Kinds of control data that change nothing of where a message goes. */
@@ -127,6 +158,27 @@ static int take_fds(const struct sv_tracee *t, struct cmsghdr *c, struct sv_mess
 	return 0;
 }
 
+/* Who sends is the supervisor: for the caller's own number the kernel wants ours. Of
+ * ids it judges itself. */
+static int take_credentials(const struct sv_tracee *t, struct cmsghdr *c, struct sv_message *m)
+{
+	struct ucred said;
+	pid_t pid;
+	int rc;
+
+	m->credentials = true;
+	if (c->cmsg_len != CMSG_LEN(sizeof(said)))
+		return -EINVAL;
+	rc = sv_tracee_tgid(t, &pid);
+	if (rc < 0)
+		return rc;
+	memcpy(&said, CMSG_DATA(c), sizeof(said));
+	if (said.pid == pid)
+		said.pid = getpid();
+	memcpy(CMSG_DATA(c), &said, sizeof(said));
+	return 0;
+}
+
 static int look_at_control(const struct sv_tracee *t, struct sv_message *m)
 {
 	struct msghdr h = { .msg_control = m->control, .msg_controllen = m->control_n };
@@ -141,7 +193,7 @@ static int look_at_control(const struct sv_tracee *t, struct sv_message *m)
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 			rc = take_fds(t, c, m);
 		else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS)
-			m->refused = "credentials would be the supervisor's, who sends for the caller";
+			rc = take_credentials(t, c, m);
 		else if (!harmless(c))
 			m->refused = "control data that may change where the message goes";
 	}
@@ -166,10 +218,10 @@ static int read_control(const struct sv_tracee *t, const struct msghdr *h, struc
 	return look_at_control(t, out);
 }
 
-int sv_read_message(const struct sv_tracee *t, const struct msghdr *h, bool stream,
+int sv_read_message(const struct sv_tracee *t, const struct msghdr *h, enum sv_sending kind,
 		    struct sv_message *out)
 {
-	int rc = read_data(t, h, stream, out);
+	int rc = read_data(t, h, kind, out);
 
 	return rc < 0 ? rc : read_control(t, h, out);
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +16,9 @@
 
 enum { PATIENCE = 20 * 1000 * 1000, AGAIN = 1000 * 1000 };	/* ns */
 
-int sv_brief_connect(int fd, const struct sockaddr *to, socklen_t len)
+static atomic_flag one_waits = ATOMIC_FLAG_INIT;
+
+static int connect_within(int fd, const struct sockaddr *to, socklen_t len)
 {
 	struct sigevent ev = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SV_WAKE_SIGNAL };
 	/* again and again: the first may come just before the call sleeps */
@@ -31,5 +34,18 @@ int sv_brief_connect(int fd, const struct sockaddr *to, socklen_t len)
 	if (rc == 0 && connect(fd, to, len) < 0)
 		rc = -errno;
 	timer_delete(timer);
+	return rc;
+}
+
+int sv_brief_connect(int fd, const struct sockaddr *to, socklen_t len, bool waits)
+{
+	int rc;
+
+	if (!waits)
+		return connect_within(fd, to, len);
+	if (atomic_flag_test_and_set(&one_waits))
+		return -EINTR;
+	rc = connect_within(fd, to, len);
+	atomic_flag_clear(&one_waits);
 	return rc;
 }

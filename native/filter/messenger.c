@@ -16,7 +16,9 @@ static int deliver(void *arg)
 	struct sv_messenger *m = arg;
 	char go;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && read(m->wake[0], &go, 1) == 1 && m->fd >= 0)
+	/* it holds both ends of the pipe, which tells it nothing of a child that died before */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == m->parent &&
+	    read(m->wake[0], &go, 1) == 1 && m->fd >= 0)
 		m->rc = sv_send_fd(m->sock, m->fd, m->note);
 	_exit(0);
 }
@@ -27,7 +29,9 @@ int sv_messenger_start(struct sv_messenger *m, int sock)
 	m->rc = -EPIPE;
 	if (pipe2(m->wake, O_CLOEXEC) < 0)
 		return -errno;
-	m->pid = clone(deliver, m->stack + sizeof(m->stack), CLONE_VM | CLONE_FILES | SIGCHLD, m);
+	m->parent = getpid();
+	/* no signal at its end: where SIGCHLD is blocked, the command would find it pending */
+	m->pid = clone(deliver, m->stack + sizeof(m->stack), CLONE_VM | CLONE_FILES, m);
 	return m->pid < 0 ? -errno : 0;
 }
 
@@ -37,7 +41,7 @@ int sv_messenger_send(struct sv_messenger *m, int fd, bool killable)
 	m->note = killable;
 	if (write(m->wake[1], "g", 1) != 1)
 		kill(m->pid, SIGKILL);
-	while (waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(m->pid, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	close(m->wake[0]);
 	close(m->wake[1]);

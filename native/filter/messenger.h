@@ -11,7 +11,7 @@
 
 struct sv_messenger {
 	_Alignas(16) uint8_t stack[16384];
-	pid_t pid;
+	pid_t pid, parent;
 	int wake[2];
 	int sock;
 	int fd;			/* to send; < 0: nothing */

@@ -81,9 +81,12 @@ static const struct sv_when whens[] = {
 	{ __NR_sendmmsg, 3, MSG_FASTOPEN, MSG_FASTOPEN, SV_CLASS_ABSENT, EOPNOTSUPP },
 	/* TIOCSCTTY with its argument: takes a terminal from another session */
 	IOCTL_TOLD(0x540e),
-	/* IP_OPTIONS and IPV6_RTHDR: the way that packets take, round what was decided */
+	/* IP_OPTIONS, IPV6_RTHDR, IPV6_2292PKTOPTIONS and IPV6_FLOWLABEL_MGR: the way that
+	 * packets take, round what was decided */
 	{ __NR_setsockopt, 2, WORD, 4, SV_CLASS_BROKER, 0 },
 	{ __NR_setsockopt, 2, WORD, 57, SV_CLASS_BROKER, 0 },
+	{ __NR_setsockopt, 2, WORD, 6, SV_CLASS_BROKER, 0 },
+	{ __NR_setsockopt, 2, WORD, 32, SV_CLASS_BROKER, 0 },
 	/* options from 64 on: of IP and IPv6 those are the packet filter's */
 	{ __NR_setsockopt, 2, 0xfffffffeULL, 64, SV_CLASS_BROKER, 0 },
 	{ __NR_setsockopt, 2, 0xffffffe0ULL, 96, SV_CLASS_BROKER, 0 },
@@ -126,6 +129,8 @@ static const struct sv_when whens[] = {
 	IOCTL_TOLD(0x40047211), IOCTL_TOLD(0x5437),
 	/* SIOC*: network interfaces */
 	{ __NR_ioctl, 1, 0xffffff00ULL, 0x8900, SV_CLASS_VERIFY, 0 },
+	/* the same of wireless ones */
+	{ __NR_ioctl, 1, 0xffffff00ULL, 0x8b00, SV_CLASS_VERIFY, 0 },
 	/* a target that hid its memory could not be supervised: said to have
 	 * worked, as programs that ask for it give up otherwise */
 	PRCTL_IS(PR_SET_DUMPABLE, SV_CLASS_ABSENT, 0),

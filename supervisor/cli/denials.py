@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 LIVE = 20
 """Distinct denials that are told as they come; the others are counted."""
 _KEYS = 4096
-_NO_RULE = b"no network rule allows it"
-"""In the reason of a refusal that a rule would turn: a local socket of a program outside."""
 _PASSED = ("continue", "broker", "rewrite")
 
 Key = tuple[int, bytes, int, int]
@@ -154,7 +152,7 @@ class Denials:
             told = f"{first}  why   {escape(event.detail)}\n"
             if rule is not None and event.action == DENY:
                 told += f"  rule  {_named(rule)}\n"
-            return told + (self._hint(event) if _NO_RULE in event.detail else "")
+            return told
         why = "default: nothing allows it" if rule is None else _named(rule)
         hint = ""
         known = event.path.startswith(b"/") or (event.path and event.ops & NETWORK)

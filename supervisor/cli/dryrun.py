@@ -30,7 +30,8 @@ def show(entry: Entry, command: Sequence[bytes], *, as_json: bool) -> int:
     """
     missing = [item for item in native.facilities() if item.need and not item.ok]
     known = read_rules(entry.blob)
-    rules = [rule for rule in known if not rule.id.startswith("limit:")]
+    limits = [rule for rule in known if rule.id.startswith("limit:")]
+    rules = known[: len(known) - len(limits)]  # they stand last
     facts = {
         "command": [escape(word) for word in command],
         "policy": entry.name,
@@ -39,7 +40,7 @@ def show(entry: Entry, command: Sequence[bytes], *, as_json: bool) -> int:
         "private_tmp": entry.needs_tmp,
         "trash": entry.needs_trash,
         "sources": [f"{name} {digest}" for name, _, digest in entry.sources],
-        "limits": [rule.say for rule in known if rule.id.startswith("limit:")],
+        "limits": [rule.say for rule in limits],
         "missing": [item.name for item in missing],
     }
     if as_json:

@@ -203,7 +203,7 @@ def _valid(text: str) -> str:
 def _raw(family: int, text: str) -> bytes | None:
     try:
         return socket.inet_pton(family, text) if text.isascii() else None
-    except OSError:
+    except (OSError, ValueError):  # a byte 0
         return None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -106,20 +105,6 @@ def test_sending_is_allowed_as_connecting() -> None:
     assert '"192.0.2.1:53" for send = -1' in memory.text
     assert "explain --connect 192.0.2.1:53`" in memory.text
     assert '{id: my-connect, allow: connect, to: ["192.0.2.1:53"]}' in memory.text
-
-
-def test_service_outside_has_a_hint() -> None:
-    """The reason says that a rule is missing, and the hint which."""
-    denials, memory = _denials()
-    event = denial(b"unix:/run/x", ops=0x200, err=111, kind=FAULT)
-    event.detail = b"a local socket of a program outside the tree: no network rule allows it"
-    denials.events([event])
-    first, why, hint, _ = memory.text.split("\n")
-    assert first.endswith('"unix:/run/x" for connect = -1 ECONNREFUSED  [cat 42]')
-    assert why.endswith("outside the tree: no network rule allows it")
-    assert '- {id: my-connect, allow: connect, to: ["unix:/run/x"]}' in hint
-    text = (ROOT / "native" / "broker" / "local.c").read_text(encoding="utf-8")
-    assert event.detail.decode() in re.sub(r'"\s+"', "", text)
 
 
 def test_socket_without_a_name_cannot_be_asked_about() -> None:

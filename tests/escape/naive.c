@@ -10,9 +10,13 @@
  * how		refuses to open FORBIDDEN for writing after reading open_how
  * exec, argv	compares execve's path, or its argv[1], and continues
  * script	compares the interpreter in a script's first line and continues
+ * address, message	compare the address of connect and sendto, of sendmsg, and continue
+ * family, type	the same, but only for sockets that have a use for such an address
  *
  * Used by these tests only. Exit status: the command's, 2 for our own errors. */
 #define _GNU_SOURCE
+#include "naive_net.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -43,23 +47,6 @@
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
 
-enum { NONE = -1, CALLS = 16 };
-
-struct call {
-	int nr;
-	int8_t dir;		/* argument with the dirfd, NONE = the cwd */
-	int8_t path;
-	int8_t dir2;		/* of a second path */
-	int8_t path2;		/* NONE = there is none */
-};
-
-struct ask {
-	int listener;
-	const struct call *call;
-	struct seccomp_notif n;
-	const char *forbidden;
-};
-
 /* True = continue; false = refused, or already answered. */
 typedef bool judge_fn(struct ask *a);
 
@@ -73,14 +60,6 @@ static void fail(const char *what)
 {
 	perror(what);
 	exit(2);
-}
-
-static bool copy_in(pid_t pid, uint64_t from, void *to, size_t n)
-{
-	struct iovec here = { to, n };
-	struct iovec there = { (void *)(uintptr_t)from, n };
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
 }
 
 static bool copy_path(pid_t pid, uint64_t from, char *out)
@@ -288,6 +267,11 @@ static const struct mode modes[] = {
 	{ "script", judge_script, { { SYS_execve, NONE, 0, NONE, NONE } } },
 	{ "bytes", judge_bytes, { { SYS_execve, NONE, 0, NONE, NONE } } },
 	{ "argv", judge_argv, { { SYS_execve, NONE, 0, NONE, NONE } } },
+	{ "address", judge_address,
+	  { { SYS_connect, NONE, 1, NONE, NONE }, { SYS_sendto, NONE, 4, NONE, NONE } } },
+	{ "message", judge_message, { { SYS_sendmsg, NONE, 1, NONE, NONE } } },
+	{ "family", judge_family, { { SYS_connect, NONE, 1, NONE, NONE } } },
+	{ "type", judge_type, { { SYS_sendmsg, NONE, 1, NONE, NONE } } },
 };
 
 static int install(const struct mode *m)

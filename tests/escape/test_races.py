@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,12 +37,14 @@ class Race:
 
     Attributes:
         name: as shown by pytest.
-        args: program and arguments; {t} is the tree, the tries are put in second.
+        args: program and arguments; {t} is the tree, {p} the port of net_server.c, the tries
+            are put in second.
         naive: mode of the naive supervisor that loses it.
         guards: what the naive supervisor forbids ({t} as above).
         share: part of the asked tries (process starts are slow).
         refusal: our supervisor may refuse the racing itself.
         hides: the forbidden names are hidden, not only denied.
+        nets: 127.0.0.2 may be connected to.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Race:
     share: float = 1.0
     refusal: bool = False
     hides: bool = False
+    nets: bool = False
 
 
 DATA = "{t}/area_a/data {t}/area_b/data"
@@ -60,6 +63,13 @@ INNER = "{t}/area_a/in_a/data {t}/area_a/in_b/data"
 PARENT_OPS = (
     *("mkdir", "symlink", "unlink", "rename", "link", "chmod", "truncate"),
     *("setxattr", "watch"),
+)
+
+NET_RULES = 'network:\n  - {id: two, allow: connect, to: ["127.0.0.2"]}\n'
+NET_MODES = (
+    *(("connect", "address"), ("sendto", "address"), ("name", "message"), ("name peer", "message")),
+    *(("pointer", "message"), ("dup2-connect", "family"), ("dup2-send", "type")),
+    ("dup2-files", "type"),
 )
 
 RACES = (
@@ -110,7 +120,25 @@ RACES = (
     ),
     Race("exec-argv", "flip_argv bud bad {t}/bin/tool bytes", "argv", "bad", share=1 / 40),
     Race("exec-argv-ptr", "flip_argv bud bad {t}/bin/tool ptr", "argv", "bad", share=1 / 40),
+    *(
+        Race(
+            f"net-{mode.replace(' ', '-')}", f"net_race {{p}} {mode}", naive, "127.0.0.1", nets=True
+        )
+        for mode, naive in NET_MODES
+    ),
 )
+
+
+@pytest.fixture(scope="module")
+def port(programs: Path) -> Iterator[int]:
+    """The port of the two ends, outside the tree, that the network races may reach."""
+    with subprocess.Popen(
+        [programs / "net_server"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        yield int(server.stdout.readline())
+        server.stdin.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +150,9 @@ class Count:
     other: int
 
 
-def run(race: Race, tree: Tree, around: list[str], tries: int, who: str) -> Count | None:
+def run(race: Race, tree: Tree, port: int, around: list[str], tries: int, who: str) -> Count | None:
     """Runs a race once below `around`; None = the racing itself was refused."""
-    program, *rest = race.args.format(t=tree.root).split()
+    program, *rest = race.args.format(t=tree.root, p=port).split()
     start = time.monotonic()
     done = subprocess.run(
         [*around, str(tree.root / "bin" / program), str(tries), *rest],
@@ -168,13 +196,13 @@ def asked(race: Race) -> int:
 
 
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.name)
-def test_naive_supervisor_loses(race: Race, tree: Tree) -> None:
+def test_naive_supervisor_loses(race: Race, tree: Tree, port: int) -> None:
     """The positive control: against check-then-continue the race is won."""
     first = max(100, int(2000 * race.share))
     around = [str(tree.root / "bin/naive"), race.naive, race.guards.format(t=tree.root), "--"]
     tries = first
     while tries <= first * CONTROL_BOUND:
-        count = run(race, tree, around, tries, "naive")
+        count = run(race, tree, port, around, tries, "naive")
         assert count is not None, "the race was refused under the naive supervisor"
         if count.hits:
             return
@@ -183,7 +211,9 @@ def test_naive_supervisor_loses(race: Race, tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.name)
-def test_supervisor_wins(race: Race, tree: Tree, supervise: Callable[[Tree], list[str]]) -> None:
+def test_supervisor_wins(
+    race: Race, tree: Tree, port: int, supervise: Callable[[Tree], list[str]]
+) -> None:
     """Not one try reaches the forbidden object, and the allowed one is reached."""
     if race.hides:
         policy = tree.policy.read_text()
@@ -191,11 +221,13 @@ def test_supervisor_wins(race: Race, tree: Tree, supervise: Callable[[Tree], lis
             policy.replace("secret, deny: all,", "secret, deny: all, as: ENOENT,")
         )
         assert "as: ENOENT" in tree.policy.read_text()
+    if race.nets:
+        tree.policy.write_text(tree.policy.read_text() + NET_RULES)
     before = tree.marks()
     want = asked(race)
     made = allowed = 0
     while made < want:
-        count = run(race, tree, supervise(tree), want - made, "supervise")
+        count = run(race, tree, port, supervise(tree), want - made, "supervise")
         if count is None:
             assert race.refusal, "swapping within the workspace was refused"
             break

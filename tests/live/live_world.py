@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyseccomp
+
 COMMAND = [sys.executable, "-m", "supervisor"]
 
 # Everything below ${root}, and what programs need of the machine.
@@ -190,3 +192,26 @@ def twins(
 def differing(pairs: list[tuple[str, str]]) -> list[str]:
     """The pairs that are not equal, for a failed assertion."""
     return [f"natively   {a}\nsupervised {b}" for a, b in pairs if a != b]
+
+
+def without(call: str) -> list[str]:
+    """The beginning of a command that runs below a profile which refuses a call with EPERM.
+
+    Args:
+        call: its name.
+    """
+    number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, call)
+    code = f"""\
+import os, struct, ctypes, sys
+# load the number; this one gives EPERM, all else goes on
+words = [(0x20, 0, 0, 0), (0x15, 0, 1, {number}), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *w) for w in words))
+class Prog(ctypes.Structure):
+    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+prog = Prog(len(words), ctypes.addressof(code))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(prog)) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+    return ["/usr/bin/python3", "-ISc", code]

@@ -185,12 +185,30 @@ def large() -> None:
     got = []
     reader = threading.Thread(target=lambda: got.append(len(b.makefile("rb").read())))
     reader.start()
-    data = memoryview(bytes(5_000_000))
-    while data:
-        data = data[a.sendmsg([data]) :]
+    print("large", a.sendmsg([bytes(3_000_001), b"", bytes(1_999_999)]))
     a.close()
     reader.join()
     print("large", got)
+
+
+def packets() -> None:
+    """Whole ones, up to what the socket's buffer holds."""
+    over = threading.Event()
+    threading.Thread(target=over.wait, daemon=True).start()
+    for kind in (socket.SOCK_SEQPACKET, socket.SOCK_DGRAM):
+        a, b = socket.socketpair(socket.AF_UNIX, kind)
+        print("packet", a.sendmsg([bytes(100_000)]), len(b.recv(200_000)))
+        say("packet", lambda: a.sendmsg([bytes(300_000)]))  # noqa: B023 - called at once
+        b.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        mine = struct.pack("=iII", os.getpid(), os.getuid(), os.getgid())
+        print("ids", a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, mine)]))
+        _, [(_, _, said)], _, _ = b.recvmsg(10, 100)
+        print("ids", said[4:] == mine[4:])
+        other = struct.pack("=iII", 1, os.getuid(), os.getgid())
+        if os.getuid():
+            bad = [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, other)]
+            say("others", lambda: a.sendmsg([b"x"], bad))  # noqa: B023
+    over.set()
 
 
 def unbound() -> None:
@@ -252,6 +270,7 @@ def main() -> None:
     addresses()
     messages()
     large()
+    packets()
     unbound()
     local()
     interfaces()

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-import pyseccomp
 import pytest
-from live_world import POLICY, Supervised, differing, reachable
+from live_world import POLICY, Supervised, differing, reachable, without
 
 Put = Callable[..., Path]
 PYTHON = "/usr/bin/python3"
@@ -417,23 +416,9 @@ def test_hide_false_and_observe_leave_looking_to_the_kernel(supervised: Supervis
 
 def test_listing_needs_duplicates(supervised: Supervised) -> None:
     """Below a profile without pidfd_getfd a listing is refused, why is told, and all else works."""
-    number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, "pidfd_getfd")
     hide_some(supervised.root)
-    outer = f"""
-import os, struct, ctypes, sys
-# load the number; pidfd_getfd gives EPERM, all else goes on
-words = [(0x20, 0, 0, 0), (0x15, 0, 1, {number}), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)]
-code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *w) for w in words))
-class Prog(ctypes.Structure):
-    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
-prog = Prog(len(words), ctypes.addressof(code))
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(prog)) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-"""
     inner = ["/bin/sh", "-c", "ls; test -e visible && echo seen; test -e secret || echo unseen"]
-    done = supervised.natively([PYTHON, "-ISc", outer, *supervised.words(HIDING), *inner])
+    done = supervised.natively([*without("pidfd_getfd"), *supervised.words(HIDING), *inner])
     assert done.lines() == ["seen", "unseen"], done.err
     assert b"cannot open" not in done.err
     assert b"pidfd_getfd" in done.err

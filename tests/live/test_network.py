@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from live_world import POLICY, Supervised
+from live_world import POLICY, Supervised, without
 
 pytestmark = pytest.mark.live
 HERE = Path(__file__).parent
@@ -91,7 +91,7 @@ def send(host, port, family=socket.AF_INET):
 
 
 def test_as_natively(supervised: Supervised, tmp_path: Path) -> None:
-    """186 calls of TCP, UDP, local sockets and their like, on this machine."""
+    """Two hundred calls of TCP, UDP, local sockets and their like, on this machine."""
     native = tmp_path / "native"
     native.mkdir()
     program = shutil.copy(HERE / "network_calls.py", supervised.root / "calls.py")
@@ -235,7 +235,10 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
 
 def test_listening(supervised: Supervised) -> None:
     """bind, and listen without it, need a rule for what they bind."""
-    policy = with_rules("id: lo, allow: bind, to: ['127.0.0.1', '[::]', '127.0.0.2:5000-6000']")
+    policy = with_rules(
+        "id: lo, allow: bind, to: ['127.0.0.1', '[::]', '127.0.0.2:5000-6000']",
+        "id: no, deny: bind, to: ['127.0.0.7']",
+    )
     code = """\
 def bind(host, port, family=socket.AF_INET):
     with socket.socket(family) as s:
@@ -244,14 +247,17 @@ print(bind("127.0.0.1", 0), bind("0.0.0.0", 0), bind("127.0.0.2", 0), bind("127.
 print(bind("127.0.0.2", 5999), bind("127.0.0.2", 6001))
 print(bind("::", 0, socket.AF_INET6), bind("::1", 0, socket.AF_INET6))
 print(attempt(lambda: socket.socket().listen()))
-print(attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).bind(("0.0.0.0", 0))))
+def datagrams(host, port):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        return attempt(lambda: s.bind((host, port)) or "bound")
+print(datagrams("0.0.0.0", 0), datagrams("127.0.0.7", 0), datagrams("127.0.0.3", 5000))
 """
     assert python(supervised, code, policy) == [
         "bound EACCES EACCES EACCES",
         "bound EACCES",
         "EACCES EACCES",  # the wildcard of IPv6 is that of IPv4, too
         "EACCES",
-        "EACCES",
+        "bound EACCES EACCES",  # a port like the one that sending would choose
     ]
 
 
@@ -271,6 +277,7 @@ def test_local_servers_outside(supervised: Supervised, tmp_path: Path) -> None:
         f"id: shut, deny: connect, to: ['unix:{outside}/shut'], as: EPERM",
         "id: own, deny: connect, to: ['unix:${root}/mine'], as: EHOSTUNREACH",
         "id: names, allow: [connect, bind], to: ['unix:@ok-*']",
+        "id: unbound, deny: bind, to: ['unix:${root}/never'], as: EROFS",
     )
     code = f"""\
 def local(name):
@@ -280,6 +287,7 @@ print(local("{outside}/open"), local("link"), local("{outside}/shut"), local("{o
 one = socket.socket(socket.AF_UNIX); one.bind("mine"); one.listen(1)
 two = socket.socket(socket.AF_UNIX); two.bind("other"); two.listen(1)
 print(local("mine"), local("other"))
+print(attempt(lambda: socket.socket(socket.AF_UNIX).bind("never")))
 three = socket.socket(socket.AF_UNIX)
 print(attempt(lambda: three.bind("\\0no")), attempt(lambda: three.bind("\\0ok-{os.getpid()}")))
 three.listen(1)
@@ -289,6 +297,7 @@ print(local("\\0ok-{os.getpid()}"), local("\\0no"))
         assert python(supervised, code, policy) == [
             "connected connected EPERM ENOENT",
             "EHOSTUNREACH connected",
+            "EROFS",
             "EACCES None",
             "connected EACCES",
         ]
@@ -417,3 +426,13 @@ def test_netlink_only_reads(supervised: Supervised) -> None:
     assert "LOOPBACK" in done.stdout, done.stderr
     assert done.stdout.splitlines()[-1] == "2"
     assert "Operation not permitted" in done.stderr
+
+
+def test_needs_duplicates(supervised: Supervised) -> None:
+    """Where sockets cannot be duplicated, a policy that allows some does not start."""
+    words = supervised.words(LOOPBACK)
+    done = supervised.natively([*without("pidfd_getfd"), *words, "echo", "ran"])
+    assert (done.code, done.out) == (125, b"")
+    assert b"pidfd_getfd" in done.err
+    denying = with_rules("id: no, deny: connect, to: ['127.0.0.1']")
+    assert supervised(["echo", "ran"], denying).lines() == ["ran"]

@@ -6,9 +6,8 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-import pyseccomp
 import pytest
-from live_world import POLICY, Supervised, differing, twins
+from live_world import POLICY, Supervised, differing, twins, without
 
 Put = Callable[..., Path]
 PYTHON = "/usr/bin/python3"
@@ -71,23 +70,9 @@ def test_decided_as_reading_and_listing(supervised: Supervised) -> None:
 
 def test_told_where_descriptors_cannot_be_duplicated(supervised: Supervised) -> None:
     """Below a profile without pidfd_getfd a watch is refused and why is told; all else works."""
-    number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, "pidfd_getfd")
     (supervised.root / "f").write_text("")
-    outer = f"""
-import os, struct, ctypes, sys
-# load the number; pidfd_getfd gives EPERM, all else goes on
-words = [(0x20, 0, 0, 0), (0x15, 0, 1, {number}), (6, 0, 0, 0x50001), (6, 0, 0, 0x7fff0000)]
-code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *w) for w in words))
-class Prog(ctypes.Structure):
-    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
-prog = Prog(len(words), ctypes.addressof(code))
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(prog)) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-"""
     inner = [PYTHON, "-ISc", WATCH + "print(open('f').read() == '')", "f"]
     words = supervised.words(None)
-    done = supervised.natively([PYTHON, "-ISc", outer, *words, *inner])
+    done = supervised.natively([*without("pidfd_getfd"), *words, *inner])
     assert done.lines() == ["EACCES", "True"], done.err
     assert b"pidfd_getfd" in done.err
