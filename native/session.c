@@ -6,6 +6,7 @@
 #include "facility.h"
 #include "filter/install.h"
 #include "filter/landlock.h"
+#include "filter/rlimits.h"
 #include "filter/spawn.h"
 #include "ipc/objects.h"
 #include "life/guard.h"
@@ -15,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RING_BYTES = 1 << 20, WORKERS_MIN = 2, WORKERS_MAX = 16 };
+enum { RING_BYTES = 1 << 20 };
 
 struct sv_session {
 	struct sv_policy *policy;
@@ -41,7 +41,7 @@ struct sv_session {
 	atomic_int code;
 	int exec_err;
 	bool killable;
-	bool halted;
+	atomic_bool halted;
 	bool spawned;
 };
 
@@ -68,6 +68,15 @@ static int copy_floor(sv_session *s, struct sv_err *err)
 	return 0;
 }
 
+/* A limit is passed: from any thread. */
+static void end_run(void *arg)
+{
+	sv_session *s = arg;
+
+	s->halted = true;
+	sv_kill_descendants(s->sh.self, SIGKILL);
+}
+
 sv_session *sv_open(const uint8_t *blob, size_t len, const char *tmp, struct sv_err *err)
 {
 	sv_session *s = calloc(1, sizeof(*s));
@@ -88,6 +97,7 @@ sv_session *sv_open(const uint8_t *blob, size_t len, const char *tmp, struct sv_
 	s->sh.policy = s->policy;
 	s->sh.observe = s->policy->flags & SV_POLICY_OBSERVE;
 	s->sh.record = s->policy->record;
+	sv_budget_init(&s->sh.budget, end_run, s);
 	s->sh.self = getpid();
 	pthread_rwlock_init(&s->sh.names, NULL);
 	return s;
@@ -104,17 +114,6 @@ static void on_child(void *arg, pid_t pid, int wstatus)
 		atomic_store(&s->exited, WIFEXITED(wstatus) ? 1 : 2);
 	}
 	(void)!write(s->wake, &one, sizeof(one));
-}
-
-/* We hold descriptors for many calls at once; the target keeps its own limit. */
-static void raise_files(struct rlimit *old)
-{
-	struct rlimit all;
-
-	if (getrlimit(RLIMIT_NOFILE, old) < 0)
-		return;
-	all = (struct rlimit){ old->rlim_max, old->rlim_max };
-	setrlimit(RLIMIT_NOFILE, &all);
 }
 
 /* Nothing of the tree may read or trace us; orphans come to us. */
@@ -152,9 +151,10 @@ static int start_child(sv_session *s, const struct sv_start *start, const sigset
 {
 	struct sv_spawn sp = {
 		.start = start, .filter = s->policy->filter.p, .filter_len = s->policy->filter.n,
-		.mask = mask, .ruleset = -1, .labels = s->policy->nblocks > 0,
+		.mask = mask, .ruleset = -1, .labels = s->policy->nblocks > 0, .limited = sv_policy_limits_kernel(s->policy),
 		.need_killable = !waived(start, SV_FACILITY_WAIT_KILLABLE),
 	};
+	const struct sv_limit *limits = s->policy->limits;
 	struct rlimit files = { 0, 0 };
 	int rc = 0;
 
@@ -166,7 +166,7 @@ static int start_child(sv_session *s, const struct sv_start *start, const sigset
 		if (sp.ruleset < 0)
 			return sp.ruleset;
 	}
-	raise_files(&files);
+	sv_rlimits_raise(&files);
 	rc = sv_spawn_child(&sp, err);
 	sv_close_fd(&sp.ruleset);
 	if (rc < 0)
@@ -175,19 +175,12 @@ static int start_child(sv_session *s, const struct sv_start *start, const sigset
 	s->sh.listener = sp.listener;
 	s->killable = sp.killable;
 	s->control = sp.control;
-	if (files.rlim_max)
-		prlimit(sp.pid, RLIMIT_NOFILE, &files, NULL);
 	sv_listener_tune(sp.listener);
+	rc = sv_rlimits_set(sp.pid, &files, limits[SV_LIMIT_OPEN_FILES].hard,
+			    limits[SV_LIMIT_FILE_SIZE].hard, limits[SV_LIMIT_CPU].hard);
+	if (rc < 0)
+		return sv_fail(err, -rc, "limits", "a limit cannot be set: %s", strerror(-rc));
 	return s->policy->flags & SV_POLICY_NET ? sv_need_duplicates(sp.pid, err) : 0;
-}
-
-static int worker_count(void)
-{
-	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : WORKERS_MIN;
-
-	n = n < WORKERS_MIN ? WORKERS_MIN : n;
-	return n > WORKERS_MAX ? WORKERS_MAX : n;
 }
 
 static int start_threads(sv_session *s, struct sv_err *err)
@@ -200,7 +193,7 @@ static int start_threads(sv_session *s, struct sv_err *err)
 	s->sh.side = sv_side_start(s->sh.listener, s->sh.proc_fd, err);
 	if (!s->sh.side)
 		return -1;
-	s->loop = sv_loop_start(&s->sh, worker_count(), err);
+	s->loop = sv_loop_start(&s->sh, sv_loop_workers(), err);
 	return s->loop ? 0 : -1;
 }
 
@@ -335,6 +328,7 @@ int sv_status(sv_session *s, struct sv_status *out)
 	out->calls = atomic_load(&s->sh.calls);
 	out->denied = atomic_load(&s->sh.denied);
 	out->steered = atomic_load(&s->sh.steered);
+	out->limit = sv_budget_read(&s->sh.budget, out->used);
 	if (s->sh.tracer)
 		out->tasks = sv_tracer_children(s->sh.tracer);
 	if (s->loop)

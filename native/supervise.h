@@ -17,7 +17,8 @@
 
 /* cffi: begin */
 #define SV_ABI 1
-#define SV_BLOB_VERSION 5
+#define SV_BLOB_VERSION 6
+#define SV_COUNTED 6
 
 typedef struct sv_session sv_session;
 
@@ -81,7 +82,24 @@ enum sv_effect {
 enum sv_event_kind {
 	SV_EVENT_CALL = 1,	/* one decided call */
 	SV_EVENT_EXEC = 2,	/* a program that now runs, verified */
-	SV_EVENT_FAULT = 3	/* something could not be read or verified */
+	SV_EVENT_FAULT = 3,	/* something could not be read or verified */
+	SV_EVENT_LIMIT = 4	/* a limit of the policy: soft and passed, or it ended the run */
+};
+
+/* What `limits:` speaks of. The first SV_COUNTED are counted here; of the others, the
+ * kernel holds the first two, and what is above whoever runs the session. */
+enum sv_limit_kind {
+	SV_LIMIT_ACTIONS,	/* calls that came to us and were carried out */
+	SV_LIMIT_FILES_CREATED,
+	SV_LIMIT_FILES_DELETED,
+	SV_LIMIT_EXECS,
+	SV_LIMIT_CONNECTIONS,
+	SV_LIMIT_DENIALS,
+	SV_LIMIT_OPEN_FILES,
+	SV_LIMIT_FILE_SIZE,
+	SV_LIMIT_CPU,		/* seconds; the kernel holds each process to it, too */
+	SV_LIMIT_WALL,
+	SV_LIMITS
 };
 
 struct sv_row {
@@ -146,6 +164,8 @@ struct sv_status {
 	uint64_t calls;		/* notifications handled */
 	uint64_t denied;
 	uint64_t steered;
+	int32_t limit;		/* 1 + the counted limit that ended the run, 0 = none */
+	uint64_t used[SV_COUNTED];	/* by enum sv_limit_kind, the SV_COUNTED first */
 };
 
 int sv_abi(void);

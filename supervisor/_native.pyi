@@ -68,6 +68,8 @@ class StatusPtr(CData):
     calls: int
     denied: int
     steered: int
+    limit: int
+    used: IntArray
 
 class SessionPtr(CData): ...
 

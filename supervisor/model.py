@@ -6,6 +6,9 @@ a warm start; treat their instances as constants.
 
 from __future__ import annotations
 
+COUNTED = ("actions", "files_created", "files_deleted", "execs", "connections", "denials")
+"""What native/broker/budget.c counts, by enum sv_limit_kind."""
+
 
 class Row:
     """One row of the syscall table: how the filter treats one syscall."""
@@ -90,9 +93,11 @@ class Status:
         "exec_err",
         "exited",
         "halted",
+        "limit",
         "running",
         "steered",
         "tasks",
+        "used",
     )
 
     def __init__(  # noqa: PLR0913 - the fields of struct sv_status
@@ -107,6 +112,8 @@ class Status:
         calls: int = 0,
         denied: int = 0,
         steered: int = 0,
+        limit: int = 0,
+        used: tuple[int, ...] = (0,) * len(COUNTED),
     ) -> None:
         """Hold what sv_status reported; ``exited`` is 1 for a code, 2 for a signal."""
         self.running = running
@@ -118,3 +125,9 @@ class Status:
         self.calls = calls
         self.denied = denied
         self.steered = steered
+        self.limit = limit
+        self.used = used
+
+    def counters(self) -> dict[str, int]:
+        """Tell how much of what is counted was used, by name."""
+        return dict(zip(COUNTED, self.used, strict=True))

@@ -154,6 +154,8 @@ class Session:
             calls=out.calls,
             denied=out.denied,
             steered=out.steered,
+            limit=out.limit,
+            used=tuple(out.used[i] for i in range(len(out.used))),
         )
 
     def rule(self, index: int) -> tuple[str, str]:

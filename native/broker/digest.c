@@ -31,6 +31,8 @@ static void run(void *arg)
 
 	close(j->fd);
 	if (!sv_side_claim()) {
+		if (!j->check_only)
+			sv_give_back_exec(j->sh);
 		drop(plan);
 	} else if (!good && !j->sh->observe) {
 		sv_exec_over(j->sh, plan, EACCES, why);

@@ -2,11 +2,11 @@
  * tracer, which lets the kernel go on and verifies what came of it. */
 #include "broker/digest.h"
 #include "broker/environ.h"
+#include "broker/exec_over.h"
 #include "broker/image.h"
 
 #include "base/fd.h"
 #include "decode/lexical.h"
-#include "effect/respond.h"
 #include "syscalls/nr.h"
 
 #include <errno.h>
@@ -15,14 +15,6 @@
 #include <string.h>
 
 enum { EXECVE_CHECK = 0x10000 };	/* AT_EXECVE_CHECK: no program starts */
-
-/* What the record needs once the program runs. */
-struct memo {
-	uint32_t ops;
-	int err;
-	size_t path_len;
-	char path[];
-};
 
 static struct sv_str program_path(const struct sv_work *w)
 {
@@ -84,14 +76,15 @@ static char *copy_bytes(const char *p, size_t n)
 	return c;
 }
 
-static struct memo *make_memo(const struct sv_work *w)
+static struct sv_exec_memo *make_memo(const struct sv_work *w)
 {
 	const struct sv_place *p = &w->place[0];
-	struct memo *m = malloc(sizeof(*m) + (size_t)p->len);
+	struct sv_exec_memo *m = malloc(sizeof(*m) + (size_t)p->len);
 
 	if (m) {
 		m->ops = w->ops;
 		m->err = w->match.err;
+		m->counted = false;
 		m->path_len = (size_t)p->len;
 		memcpy(m->path, p->path, m->path_len);
 	}
@@ -203,9 +196,23 @@ static int pin_steered(struct sv_work *w, const struct sv_rule *rule, struct sv_
 	return rc > 0 ? -EACCES : rc;
 }
 
+static void drop(struct sv_exec_plan *plan)
+{
+	if (plan)
+		free(plan->user);
+	sv_exec_plan_free(plan);
+}
+
 static void hand_over(struct sv_work *w, struct sv_exec_plan *plan, bool check_only)
 {
-	if (plan->pinned)
+	struct sv_exec_memo *m = plan->user;
+	int rc = check_only ? 0 : sv_take(w, SV_LIMIT_EXECS);
+
+	m->counted = !check_only;
+	if (rc < 0) {
+		drop(plan);
+		sv_fail_call(w, -rc);
+	} else if (plan->pinned)
 		sv_digest_first(w, plan, check_only);
 	else
 		sv_tracer_submit(w->sh->tracer, plan);
@@ -239,9 +246,7 @@ static void steer(struct sv_work *w)
 	sv_argvec_free(&argv);
 	sv_image_free(&image);
 	if (rc < 0) {
-		if (plan)
-			free(plan->user);
-		sv_exec_plan_free(plan);
+		drop(plan);
 		return sv_refuse_why(w, rc == -EACCES ? EACCES : -rc, why);
 	}
 	atomic_fetch_add_explicit(&w->sh->steered, 1, memory_order_relaxed);
@@ -279,10 +284,7 @@ static void verify(struct sv_work *w, struct sv_argvec *argv, bool known)
 		plan->unwatched = may_go_unseen(w, plan);
 	if (rc == 0 && (plan->pinned || !(w->in.flags & EXECVE_CHECK)))
 		return hand_over(w, plan, w->in.flags & EXECVE_CHECK);
-	if (plan) {
-		free(plan->user);
-		sv_exec_plan_free(plan);
-	}
+	drop(plan);
 	if (rc < 0)
 		sv_fail_call(w, -rc);
 	else
@@ -307,90 +309,3 @@ void sv_do_exec(struct sv_work *w)
 		sv_refuse_telling(w, (struct sv_str){ (const uint8_t *)argv.bytes, argv.len });
 	sv_argvec_free(&argv);
 }
-
-static bool may_map(void *ctx, const struct sv_exec_plan *plan, struct sv_str path)
-{
-	struct sv_shared *sh = ctx;
-	struct sv_match m;
-
-	/* the loader is part of the start, so the caller's blocks decide */
-	sv_match_path_in(sh->policy, plan->blocks, path, SV_OP_EXEC, &m);
-	/* Nobody keeps writers from a loader once it is mapped: no digest holds for it. */
-	return sh->observe || (m.action == SV_ALLOW && !m.pin);
-}
-
-static void told(struct sv_shared *sh, const struct sv_exec_plan *plan,
-		 const struct sv_exec_result *r, enum sv_event_kind kind, enum sv_effect effect)
-{
-	const struct memo *m = plan->user;
-	struct sv_str why = { (const uint8_t *)r->why, r->why ? strlen(r->why) : 0 };
-	struct sv_event e = {
-		.kind = kind, .tid = r->tgid ? r->tgid : plan->tid, .nr = plan->nr,
-		.ops = SV_OP_EXEC, .action = plan->action, .effect = effect, .rule = plan->rule,
-		.err = r->err, .detail = kind == SV_EVENT_EXEC ? r->argv : why,
-	};
-	struct sv_call call = { .tid = e.tid };
-	struct sv_tracee t = { .proc_fd = sh->proc_fd, .call = &call, .cwd = -1 };
-	char comm[64];
-
-	if (m) {
-		e.ops = m->ops;
-		e.path = (struct sv_str){ (const uint8_t *)m->path, m->path_len };
-	}
-	if (plan->kind == SV_PLAN_STEER)
-		e.path2 = (struct sv_str){ (const uint8_t *)plan->new_path, plan->new_path_len };
-	sv_tracee_comm(&t, comm, sizeof(comm));
-	e.comm = (struct sv_str){ (const uint8_t *)comm, strlen(comm) };
-	sv_record(sh, &e);
-}
-
-void sv_exec_over(struct sv_shared *sh, struct sv_exec_plan *plan, int err, const char *why)
-{
-	struct sv_exec_result r = { .outcome = SV_EXEC_REFUSED, .err = err, .why = why };
-
-	if (err) {
-		plan->action = SV_DENY;
-		atomic_fetch_add_explicit(&sh->denied, 1, memory_order_relaxed);
-		told(sh, plan, &r, SV_EVENT_FAULT, SV_EFFECT_ERRNO);
-		sv_answer_errno(sh->listener, plan->id, err);
-	} else {
-		if (sh->record != SV_RECORD_DENIALS)
-			told(sh, plan, &r, SV_EVENT_CALL, SV_EFFECT_CONTINUE);
-		sv_answer_continue(sh->listener, plan->id);
-	}
-	free(plan->user);
-	sv_exec_plan_free(plan);
-}
-
-static void done(void *ctx, const struct sv_exec_plan *plan, const struct sv_exec_result *r)
-{
-	struct sv_shared *sh = ctx;
-
-	switch (r->outcome) {
-	case SV_EXEC_RAN: case SV_EXEC_UNSEEN:
-		if (plan->kind != SV_PLAN_REWRITE && sh->record != SV_RECORD_DENIALS)
-			told(sh, plan, r, SV_EVENT_EXEC, plan->kind == SV_PLAN_STEER ?
-							  SV_EFFECT_REWRITE : SV_EFFECT_CONTINUE);
-		break;
-	case SV_EXEC_KILLED:
-		atomic_fetch_add_explicit(&sh->denied, 1, memory_order_relaxed);
-		told(sh, plan, r, SV_EVENT_FAULT, SV_EFFECT_KILL);
-		break;
-	case SV_EXEC_REFUSED:
-		atomic_fetch_add_explicit(&sh->denied, 1, memory_order_relaxed);
-		told(sh, plan, r, SV_EVENT_FAULT, SV_EFFECT_ERRNO);
-		break;
-	case SV_EXEC_FAILED: case SV_EXEC_GONE: case SV_EXEC_AGAIN:
-		break;
-	}
-	free(plan->user);
-}
-
-static void child_ended(void *ctx, pid_t pid, int wstatus)
-{
-	struct sv_shared *sh = ctx;
-
-	sh->on_child(sh->on_child_arg, pid, wstatus);
-}
-
-const struct sv_tracer_ops sv_exec_ops = { .may_map = may_map, .done = done, .child = child_ended };

@@ -65,7 +65,9 @@ static int bind_and_remember(struct sv_work *w, int sock, const struct sockaddr_
 	if (rc < 0)
 		return rc;
 	pthread_rwlock_wrlock(&w->sh->names);
-	rc = bind_in(w, sock, &name);
+	rc = sv_take(w, SV_LIMIT_FILES_CREATED);
+	if (rc == 0)
+		rc = bind_in(w, sock, &name);
 	if (rc == 0)
 		pin = openat(p->parent, p->last, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	pthread_rwlock_unlock(&w->sh->names);
@@ -264,6 +266,9 @@ void sv_local_connect(struct sv_work *w, const struct sv_sock *s, const struct s
 		return sv_turn_down(w, rc, &no);
 	if (sv_still_valid(&w->t) < 0)
 		return;
+	rc = sv_take_connection(w);
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
 	if (s->type != SOCK_DGRAM)
 		return sv_connect_near(w, s, &to, w->place[0].fd >= 0 ? &w->place[0].fd : NULL);
 	rc = connect(s->fd, (const void *)&to.a, (socklen_t)to.len) < 0 ? -errno : 0;

@@ -163,6 +163,9 @@ void sv_do_truncate(struct sv_work *w)
 		return sv_fail_call(w, EISDIR);
 	if (!S_ISREG(p->st.st_mode))
 		return sv_fail_call(w, EINVAL);
+	if (w->in.length > p->st.st_size &&
+	    (uint64_t)w->in.length > w->sh->policy->limits[SV_LIMIT_FILE_SIZE].hard)
+		return sv_fail_call(w, EFBIG);	/* the kernel would look at our own limit */
 	if (!sv_change_judge(w, SV_OP_WRITE, called, by_name(w), &c))
 		return;
 	snprintf(n, sizeof(n), "%d", p->fd);

@@ -105,8 +105,15 @@ static bool create(struct sv_work *w, int flags)
 	}
 	if (sv_still_valid(&w->t) < 0)
 		return true;
+	fd = sv_take(w, SV_LIMIT_FILES_CREATED);
+	if (fd < 0) {
+		sv_fail_call(w, (int)-fd);
+		return true;
+	}
 	fd = syscall(SYS_mq_open, w->in.name[0].text, flags | O_CREAT | O_EXCL,
 		     (mode_t)w->in.mode & ~mask, w->in.queue_null ? NULL : &w->in.queue);
+	if (fd < 0)
+		sv_give_back_one(w, SV_LIMIT_FILES_CREATED);
 	if (fd >= 0)
 		sv_give_fd(w, (int)fd, true, true);
 	else if (errno == EEXIST && !(flags & O_EXCL))
@@ -135,10 +142,14 @@ void sv_do_mq_open(struct sv_work *w)
 
 void sv_do_mq_unlink(struct sv_work *w)
 {
-	const int rc = find(w);
+	int rc = find(w);
 
 	if (rc < 0)
 		return sv_fail_call(w, -rc);
-	if (judge(w, SV_OP_DELETE, 0) && sv_still_valid(&w->t) == 0)
-		sv_give_result(w, syscall(SYS_mq_unlink, w->in.name[0].text) < 0 ? -errno : 0);
+	if (!judge(w, SV_OP_DELETE, 0) || sv_still_valid(&w->t) < 0)
+		return;
+	rc = sv_take(w, SV_LIMIT_FILES_DELETED);
+	if (rc == 0 && syscall(SYS_mq_unlink, w->in.name[0].text) < 0)
+		rc = -errno;
+	sv_give_result(w, rc);
 }

@@ -70,7 +70,9 @@ void sv_do_mkdir(struct sv_work *w)
 	if (sv_still_valid(&w->t) < 0)
 		return;
 	pthread_rwlock_rdlock(&w->sh->names);
-	rc = mkdirat(p->parent, p->last, mode) < 0 ? -errno : 0;
+	rc = sv_take_new(w, p, true);
+	if (rc == 0 && mkdirat(p->parent, p->last, mode) < 0)
+		rc = -errno;
 	pthread_rwlock_unlock(&w->sh->names);
 	sv_give_result(w, rc);
 }
@@ -93,6 +95,7 @@ void sv_do_mknod(struct sv_work *w)
 	struct sv_place *p = &w->place[0];
 	const mode_t type = (mode_t)w->in.mode & S_IFMT;
 	mode_t mode;
+	int rc;
 
 	if (node_errno(type))
 		return sv_fail_call(w, node_errno(type));
@@ -102,20 +105,29 @@ void sv_do_mknod(struct sv_work *w)
 		return sv_refuse_why(w, EPERM, "a device node would go round every path rule");
 	if (sv_new_mode(w, p, (mode_t)w->in.mode & 07777, &mode) < 0)
 		return sv_refuse_why(w, EACCES, "the caller's umask cannot be read");
-	if (sv_still_valid(&w->t) == 0)
-		sv_give_result(w, mknodat(p->parent, p->last, mode | type, 0) < 0 ? -errno : 0);
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	rc = sv_take_new(w, p, false);
+	if (rc == 0 && mknodat(p->parent, p->last, mode | type, 0) < 0)
+		rc = -errno;
+	sv_give_result(w, rc);
 }
 
 void sv_do_symlink(struct sv_work *w)
 {
 	struct sv_place *p = &w->place[0];
+	int rc;
 
 	if (w->in.symlink[0] == 0)
 		return sv_fail_call(w, ENOENT);
 	if (!place_new(w, false))
 		return;
-	if (sv_still_valid(&w->t) == 0)
-		sv_give_result(w, symlinkat(w->in.symlink, p->parent, p->last) < 0 ? -errno : 0);
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	rc = sv_take_new(w, p, false);
+	if (rc == 0 && symlinkat(w->in.symlink, p->parent, p->last) < 0)
+		rc = -errno;
+	sv_give_result(w, rc);
 }
 
 void sv_do_unlink(struct sv_work *w)
@@ -137,6 +149,10 @@ void sv_do_unlink(struct sv_work *w)
 		return w->match.action == SV_STEER ?
 			       sv_trash_unlink(w) :
 			       sv_refuse_unless(w, sv_moot_old(p, w->in.flags & AT_REMOVEDIR));
-	if (sv_still_valid(&w->t) == 0)
-		sv_give_result(w, unlinkat(p->parent, p->last, (int)w->in.flags) < 0 ? -errno : 0);
+	if (sv_still_valid(&w->t) < 0)
+		return;
+	rc = sv_take_old(w, p, w->in.flags & AT_REMOVEDIR);
+	if (rc == 0 && unlinkat(p->parent, p->last, (int)w->in.flags) < 0)
+		rc = -errno;
+	sv_give_result(w, rc);
 }

@@ -141,13 +141,19 @@ static bool is_near(const struct sv_addr *to)
 
 static void connect_inet(struct sv_work *w, const struct sv_sock *s, struct sv_addr *to)
 {
+	const bool ends = to->a.ss_family == AF_UNSPEC;	/* a datagram socket's connection */
+	int rc;
+
 	if (!sv_judge_addr(w, SV_OP_CONNECT, s, to))
 		return sv_refuse(w);
+	rc = ends ? 0 : sv_take_connection(w);
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
 	if (w->sh->observe)
 		return sv_let_go(w);
 	if (sv_still_valid(&w->t) < 0)
 		return;
-	if (s->type == SOCK_STREAM && to->a.ss_family != AF_UNSPEC)
+	if (s->type == SOCK_STREAM && !ends)
 		return sv_may_wait(s) && !is_near(to) ? sv_connect_slowly(w, to, NULL) :
 							sv_connect_near(w, s, to, NULL);
 	give(w, connect(s->fd, (const void *)&to->a, (socklen_t)to->len));

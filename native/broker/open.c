@@ -101,7 +101,12 @@ static int create_at(struct sv_work *w, struct sv_place *p)
 	if (rc < 0)
 		return rc;
 	how.mode = mode & 07777;
+	rc = sv_take(w, SV_LIMIT_FILES_CREATED);
+	if (rc < 0)
+		return rc;
 	fd = syscall(SYS_openat2, p->parent, p->last, &how, sizeof(how));
+	if (fd < 0)
+		sv_give_back_one(w, SV_LIMIT_FILES_CREATED);
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -252,6 +257,9 @@ static void open_tmpfile(struct sv_work *w)
 	how.mode = mode & 07777;
 	if (sv_still_valid(&w->t) < 0)
 		return;
+	rc = sv_take(w, SV_LIMIT_FILES_CREATED);
+	if (rc < 0)
+		return sv_fail_call(w, -rc);
 	snprintf(self, sizeof(self), "%d", p->parent);
 	fd = syscall(SYS_openat2, w->paths.self_fd, self, &how, sizeof(how));
 	if (fd < 0)

@@ -113,16 +113,13 @@ static bool may_move_name(struct sv_work *w, const struct sv_place *from, const 
 
 static const char looser[] = "its new place is ruled more loosely: copy it instead";
 
-static int do_rename(const struct sv_work *w)
+static int do_rename(struct sv_work *w)
 {
 	const struct sv_place *a = &w->place[0], *b = &w->place[1];
 
 	if (sv_still_valid(&w->t) < 0)
 		return -ESRCH;
-	if (syscall(SYS_renameat2, a->parent, a->last, b->parent, b->last,
-		    (unsigned)w->in.flags) < 0)
-		return -errno;
-	return 0;
+	return sv_take_and_rename(w, a->parent, a->last, b->parent, b->last, (unsigned)w->in.flags);
 }
 
 /* Two names of one object: the kernel then does nothing at all. */
@@ -179,7 +176,7 @@ static void judge_and_move(struct sv_work *w, bool keep)
 		sv_refuse_why(w, EXDEV, looser);
 	else if (copy)
 		sv_trash_copy_and_rename(w);
-	else if (rc < 0 && keep && sv_trash_reason(-rc))
+	else if (rc < 0 && keep && !w->over && sv_trash_reason(-rc))
 		sv_refuse_why(w, -rc, sv_trash_reason(-rc));
 	else
 		sv_give_result(w, rc);
@@ -279,8 +276,11 @@ static bool pin_link(struct sv_work *w, struct sv_place *from, struct sv_place *
 static int do_link(struct sv_work *w)
 {
 	const struct sv_place *from = &w->place[0], *to = &w->place[1];
+	int rc = sv_take(w, SV_LIMIT_FILES_CREATED);
 	char self[32];
 
+	if (rc < 0)
+		return rc;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", from->fd);
 	if (linkat(AT_FDCWD, self, to->parent, to->last, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;

@@ -63,6 +63,19 @@ static int reach_local(struct sv_work *w, struct sv_sending_job *j)
 	return rc;
 }
 
+static int judge(struct sv_work *w, struct sv_sending_job *j)
+{
+	int rc = 0;
+
+	if (j->s.domain == AF_NETLINK)
+		return to_kernel(j);
+	if (j->s.domain != AF_UNIX)
+		rc = sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : SV_REFUSED;
+	else if (j->s.type != SOCK_STREAM)
+		rc = reach_local(w, j);
+	return rc < 0 || sv_is_connected_kind(&j->s) ? rc : sv_take_peer(w, &j->to);
+}
+
 static int weigh_address(struct sv_work *w, struct sv_sending_job *j)
 {
 	/* udpv6_sendmsg() takes it for none; but a socket may have become one of IPv4 by now
@@ -70,13 +83,7 @@ static int weigh_address(struct sv_work *w, struct sv_sending_job *j)
 	if (j->s.domain == AF_INET6 && j->to.a.ss_family == AF_UNSPEC &&
 	    j->to.len >= (int)sizeof(struct sockaddr))
 		j->to.len = 0;
-	if (!j->to.len)
-		return 0;
-	if (j->s.domain == AF_NETLINK)
-		return to_kernel(j);
-	if (j->s.domain == AF_UNIX)
-		return j->s.type == SOCK_STREAM ? 0 : reach_local(w, j);
-	return sv_judge_addr(w, SV_OP_SEND, &j->s, &j->to) ? 0 : SV_REFUSED;
+	return j->to.len ? judge(w, j) : 0;
 }
 
 /* Whether the message, which was read with rc, may be sent: 0, -errno as the kernel would

@@ -200,6 +200,8 @@ static void unlink_there(struct sv_work *w, bool original)
 		p->len = w->place[1].len;
 		return sv_trash_unlink(w);
 	}
+	if (rc == 0)
+		rc = sv_take(w, SV_LIMIT_FILES_DELETED);
 	if (rc == 0 && unlinkat(p->parent, p->last, (int)w->in.flags) < 0)
 		rc = -errno;
 	sv_give_result(w, rc);

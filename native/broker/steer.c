@@ -240,7 +240,9 @@ static void create_there(struct sv_work *w, const struct sv_place *orig, int bas
 		}
 		return sv_copy_up(w, orig, dir, last);
 	}
-	fd = open_inside(dir, last, (w->in.flags & ~(uint64_t)O_DIRECTORY) | O_CREAT | O_NOFOLLOW |
+	fd = exists ? 0 : sv_take(w, SV_LIMIT_FILES_CREATED);
+	if (fd == 0)
+		fd = open_inside(dir, last, (w->in.flags & ~(uint64_t)O_DIRECTORY) | O_CREAT | O_NOFOLLOW |
 				    O_NOCTTY | O_NONBLOCK, mode_there(w, orig));
 	close(dir);
 	if (fd < 0)

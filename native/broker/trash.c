@@ -273,7 +273,7 @@ static int begin_copy(struct sv_work *w, struct copy *c, bool renames)
 
 static void fail(struct sv_work *w, int err)
 {
-	const char *why = sv_trash_reason(err);
+	const char *why = w->over ? NULL : sv_trash_reason(err);
 
 	if (why)
 		sv_refuse_why(w, err, why);
@@ -291,7 +291,9 @@ static void copy_first(struct sv_work *w, bool renames)
 	*c = (struct copy){ .sh = w->sh, .id = w->call.id, .flags = w->in.flags,
 			    .gone = { .fd = -1, .parent = -1 },
 			    .mover = { .fd = -1, .parent = -1 } };
-	rc = begin_copy(w, c, renames);
+	rc = sv_take(w, SV_LIMIT_FILES_DELETED);
+	if (rc == 0)
+		rc = begin_copy(w, c, renames);
 	if (rc == 0)
 		return;
 	free_copy(c);
@@ -312,7 +314,9 @@ void sv_trash_unlink(struct sv_work *w)
 	if (sv_still_valid(&w->t) < 0)
 		return;
 	pthread_rwlock_wrlock(&w->sh->names);
-	rc = sv_trash_keep(w, p, &k);
+	rc = sv_take_old(w, p, w->in.flags & AT_REMOVEDIR);
+	if (rc == 0)
+		rc = sv_trash_keep(w, p, &k);
 	if (rc == 0) {
 		rc = unlinkat(p->parent, p->last, (int)w->in.flags) < 0 ? -errno : 0;
 		if (rc < 0)

@@ -146,10 +146,10 @@ static bool refused_there(struct sv_work *w, const struct end *e, uint32_t ops, 
 	return sv_steer_denied(w, e->there.parent, e->there.last, ops);
 }
 
-static int rename_there(const struct end *a, const struct end *b, uint32_t flags)
+static int rename_there(struct sv_work *w, const struct end *a, const struct end *b, uint32_t flags)
 {
-	return syscall(SYS_renameat2, a->there.parent, a->there.last, b->there.parent,
-		       b->there.last, flags) < 0 ? -errno : 0;
+	return sv_take_and_rename(w, a->there.parent, a->there.last, b->there.parent, b->there.last,
+				  flags);
 }
 
 /* What stands at the new name goes to the trash first, where a rule says so. */
@@ -161,13 +161,13 @@ static int replace(struct sv_work *w, const struct end *a, const struct end *b, 
 
 	if (flags || !exists_there(a, &x) || !exists_there(b, &y) ||
 	    (x.st_dev == y.st_dev && x.st_ino == y.st_ino))
-		return rename_there(a, b, flags);
+		return rename_there(w, a, b, flags);
 	if (!sv_shadow_kept(w, name_of(b)) && !sv_shadow_kept(w, path_of(&b->there)))
-		return rename_there(a, b, 0);
+		return rename_there(w, a, b, 0);
 	rc = sv_trash_keep(w, &b->there, &k);
 	if (rc < 0)
 		return rc;
-	rc = rename_there(a, b, 0);
+	rc = rename_there(w, a, b, 0);
 	if (rc < 0)
 		sv_trash_drop(w->sh->trash, &k);
 	return rc;
@@ -356,6 +356,9 @@ static int link_there(struct sv_work *w, const char *called, struct end *to)
 		return S_ISDIR(from->st.st_mode) ? -EPERM : -EXDEV;
 	if (sv_still_valid(&w->t) < 0)
 		return -ESRCH;
+	rc = sv_take(w, SV_LIMIT_FILES_CREATED);
+	if (rc < 0)
+		return rc;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", from->fd);
 	return linkat(AT_FDCWD, self, to->there.parent, to->there.last, AT_SYMLINK_FOLLOW) < 0 ?
 		       -errno : 0;

@@ -105,7 +105,8 @@ void sv_refuse(struct sv_work *w)
 
 void sv_refuse_telling(struct sv_work *w, struct sv_str detail)
 {
-	atomic_fetch_add_explicit(&w->sh->denied, 1, memory_order_relaxed);
+	sv_give_back(w);
+	sv_count_denied(w->sh, w->call.tid);
 	put(w, SV_EVENT_CALL, SV_EFFECT_ERRNO, w->match.err, detail);
 	sv_answer_errno(w->sh->listener, w->call.id, w->match.err);
 }
@@ -115,21 +116,38 @@ void sv_refuse_why(struct sv_work *w, int err, const char *why)
 	struct sv_str detail = { (const uint8_t *)why, strlen(why) };
 
 	w->match = (struct sv_match){ .action = SV_DENY, .rule = -1, .err = err };
-	atomic_fetch_add_explicit(&w->sh->denied, 1, memory_order_relaxed);
+	sv_give_back(w);
+	sv_count_denied(w->sh, w->call.tid);
 	put(w, SV_EVENT_FAULT, SV_EFFECT_ERRNO, err, detail);
 	sv_answer_errno(w->sh->listener, w->call.id, err);
 }
 
 void sv_refuse_rule(struct sv_work *w, const char *why)
 {
-	atomic_fetch_add_explicit(&w->sh->denied, 1, memory_order_relaxed);
+	sv_give_back(w);
+	sv_count_denied(w->sh, w->call.tid);
 	put(w, SV_EVENT_FAULT, SV_EFFECT_ERRNO, w->match.err,
 	    (struct sv_str){ (const uint8_t *)why, strlen(why) });
 	sv_answer_errno(w->sh->listener, w->call.id, w->match.err);
 }
 
+/* The run is ended before the answer: nothing goes on after it. */
+static void refuse_over(struct sv_work *w)
+{
+	sv_over_limit(w);
+	sv_give_back(w);
+	sv_count_denied(w->sh, w->call.tid);
+	put(w, SV_EVENT_CALL, SV_EFFECT_ERRNO, w->match.err, nothing);
+	sv_end_by_limit(w);
+	sv_answer_errno(w->sh->listener, w->call.id, w->match.err);
+}
+
 void sv_fail_call(struct sv_work *w, int err)
 {
+	if (w->over)
+		return refuse_over(w);
+	if (err != EINPROGRESS)
+		sv_give_back(w);
 	sv_answer_errno(w->sh->listener, w->call.id, err);
 	if (w->match.action != SV_ALLOW)
 		put(w, SV_EVENT_CALL, SV_EFFECT_BROKER, err, nothing);

@@ -8,6 +8,7 @@
 #ifndef SV_BROKER_WORK_H
 #define SV_BROKER_WORK_H
 
+#include "broker/budget.h"
 #include "decode/path.h"
 #include "effect/exec.h"
 #include "effect/side.h"
@@ -51,6 +52,7 @@ struct sv_shared {
 	pthread_rwlock_t names;	/* held for reading by mkdir, for writing by rename */
 	atomic_bool files_shared;	/* two processes may have one table of descriptors */
 	atomic_bool creds_changed;	/* some task of the tree changed its identity */
+	struct sv_budget budget;
 	atomic_ullong calls;
 	atomic_ullong denied;
 	atomic_ullong steered;
@@ -69,6 +71,8 @@ struct sv_work {
 	uint32_t blocks;	/* that the caller is in, once known: sv_blocks_in() */
 	bool blocks_known;
 	uint32_t starts;	/* exec: blocks that the programs looked at are for */
+	uint32_t taken;		/* of which limits one was taken: budget.h */
+	int over;		/* 1 + the limit that refuses the call, 0 = none */
 	bool switched;		/* runs with the target's identity right now */
 };
 

@@ -6,6 +6,7 @@
 #include "filter/install.h"
 #include "filter/landlock.h"
 #include "filter/messenger.h"
+#include "filter/rlimits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,12 +23,13 @@
 #include <unistd.h>
 
 /* The child's steps, in order; the number of a failed one is sent back. */
-enum step { STEP_OK, STEP_PARENT, STEP_NNP, STEP_FDS, STEP_CWD, STEP_LABEL, STEP_FLOOR, STEP_FILTER, STEP_SEND };
+enum step { STEP_OK, STEP_PARENT, STEP_NNP, STEP_FDS, STEP_CWD, STEP_LABEL, STEP_KEEP, STEP_FLOOR, STEP_FILTER, STEP_SEND };
 
 static const char *const step_text[] = {
 	"", "the supervisor went away", "no_new_privs is refused",
 	"descriptors cannot be closed (close_range)", "the folder cannot be entered",
 	"a policy with blocks needs a limit for message queues (ulimit -q) of 65535 or more",
+	"the right to raise limits cannot be given up",
 	"Landlock refuses the domain", "seccomp refuses the filter", "the listener cannot be sent",
 };
 
@@ -127,6 +129,9 @@ static void confine(const struct sv_spawn *s, int sock, pid_t parent)
 		child_fail(sock, STEP_CWD, errno);
 	if (s->labels && setrlimit(RLIMIT_MSGQUEUE, &none) < 0)
 		child_fail(sock, STEP_LABEL, errno);
+	rc = s->limited ? sv_rlimits_keep() : 0;
+	if (rc < 0)
+		child_fail(sock, STEP_KEEP, -rc);
 	if (s->ruleset >= 0) {
 		rc = sv_landlock_enter(s->ruleset);
 		if (rc < 0)

@@ -17,6 +17,7 @@ struct sv_spawn {
 	size_t filter_len;
 	int ruleset;		/* Landlock, -1 = none (waived by the user) */
 	bool labels;		/* the policy has blocks: start with none of them */
+	bool limited;		/* nothing of the tree may raise the kernel's limits */
 	bool need_killable;	/* fail without WAIT_KILLABLE_RECV */
 	const sigset_t *mask;	/* signal mask to restore in the child */
 	/* results */

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 enum { STOP_SIGNAL = 36 };	/* a real-time signal nothing else here uses */
+enum { WORKERS_MIN = 2, WORKERS_MAX = 16 };
 
 struct worker {
 	struct sv_loop *loop;
@@ -69,7 +70,8 @@ static void begin(struct sv_work *w)
 	w->ops = 0;
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	w->switched = false;
-	w->blocks = w->starts = 0;
+	w->blocks = w->starts = w->taken = 0;
+	w->over = 0;
 	w->blocks_known = false;
 	sv_place_init(&w->place[0]);
 	sv_place_init(&w->place[1]);
@@ -129,6 +131,8 @@ static void handle(struct sv_work *w)
 	rc = take_identity(w);
 	if (rc < 0)
 		sv_refuse_why(w, EACCES, "the caller's identity cannot be taken on");
+	else if ((rc = sv_take(w, SV_LIMIT_ACTIONS)) < 0)
+		sv_fail_call(w, -rc);
 	else
 		fn(w);
 	if (w->switched)
@@ -174,7 +178,8 @@ static void serve(struct worker *me, struct seccomp_notif *n)
 		begin(w);
 		atomic_fetch_add(&l->busy, 1);
 		atomic_fetch_add_explicit(&l->sh->calls, 1, memory_order_relaxed);
-		if (w->call.tid == 0)	/* a caller in a pid namespace that we cannot see */
+		/* a caller in a pid namespace that we cannot see, or one that is being ended */
+		if (w->call.tid == 0 || sv_budget_over(&l->sh->budget))
 			sv_answer_errno(l->sh->listener, w->call.id, EACCES);
 		else
 			handle(w);
@@ -234,6 +239,15 @@ static int start_worker(struct sv_loop *l, struct worker *me, struct sv_err *err
 	}
 	me->started = true;
 	return 0;
+}
+
+int sv_loop_workers(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : WORKERS_MIN;
+
+	n = n < WORKERS_MIN ? WORKERS_MIN : n;
+	return n > WORKERS_MAX ? WORKERS_MAX : n;
 }
 
 struct sv_loop *sv_loop_start(struct sv_shared *sh, int workers, struct sv_err *err)

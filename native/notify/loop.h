@@ -9,6 +9,8 @@
 
 struct sv_loop;
 
+/* As many as there are processors for, within bounds. */
+int sv_loop_workers(void);
 struct sv_loop *sv_loop_start(struct sv_shared *sh, int workers, struct sv_err *err);
 /* Calls that a worker has in hand right now. */
 int sv_loop_busy(struct sv_loop *loop);

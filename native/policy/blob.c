@@ -17,7 +17,7 @@ static int read_header(struct sv_load *l)
 	struct sv_str magic;
 	size_t n;
 
-	if (!sv_mp_array(&l->r, 13, &n) || n != 13 || !sv_mp_str(&l->r, 3, &magic) ||
+	if (!sv_mp_array(&l->r, 14, &n) || n != 14 || !sv_mp_str(&l->r, 3, &magic) ||
 	    magic.n != 3 || memcmp(magic.p, "SVB", 3) != 0)
 		return sv_load_damaged(l, "no policy blob at all");
 	if (!sv_mp_uint(&l->r, UINT32_MAX, &version) || version != SV_BLOB_VERSION)
@@ -198,7 +198,7 @@ static int load_all(struct sv_load *l)
 {
 	int (*const parts[])(struct sv_load *) = { read_header, read_rules, sv_load_paths, sv_load_names,
 						sv_load_argvs, sv_load_floor,
-						sv_load_env, sv_load_blocks, sv_load_network };
+						sv_load_env, sv_load_blocks, sv_load_network, sv_load_limits };
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sizeof(parts) / sizeof(parts[0]); i++)

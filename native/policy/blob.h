@@ -86,6 +86,14 @@ struct sv_net {
 	uint32_t nnames;
 };
 
+/* One of `limits:`. UINT64_MAX stands for none. */
+struct sv_limit {
+	uint64_t hard;
+	uint64_t soft;
+	bool halt;		/* what is above hard ends the run; else it is refused */
+	int rule;		/* by whose id it is told */
+};
+
 struct sv_policy {
 	uint32_t flags;		/* enum sv_policy_flags */
 	enum sv_record record;
@@ -98,6 +106,7 @@ struct sv_policy {
 	uint32_t nnames;
 	struct sv_env env;
 	struct sv_net net;
+	struct sv_limit limits[SV_LIMITS];
 	uint32_t *by_rank;	/* rules in the order of ids */
 	struct sv_trie *trie;
 	bool open;		/* a block: what no rule speaks of is allowed, else */
@@ -117,5 +126,7 @@ struct sv_policy {
 struct sv_policy *sv_policy_load(const uint8_t *blob, size_t len, const char *tmp,
 				 struct sv_err *err);
 void sv_policy_free(struct sv_policy *p);
+/* Does the kernel hold each process to some limit? blob_limits.c */
+bool sv_policy_limits_kernel(const struct sv_policy *p);
 
 #endif

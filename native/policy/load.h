@@ -58,5 +58,7 @@ int sv_load_blocks(struct sv_load *l);
 void sv_load_free_blocks(struct sv_policy *p);
 /* blob_env.c */
 int sv_load_env(struct sv_load *l);
+/* blob_limits.c */
+int sv_load_limits(struct sv_load *l);
 
 #endif

@@ -7,7 +7,7 @@ spaces, only objects, lists, strings and integers. Its fields:
 ``seq``      number of the line in its file, from 1, without gaps
 ``ts``       wall clock, nanoseconds since 1970
 ``mono``     monotonic clock, nanoseconds
-``type``     session_start | file | network | exec | fault | session_end
+``type``     session_start | file | network | exec | fault | limit | session_end
 ``session``  id of the run, 16 hex digits
 ``pid``      task that made the call; the supervisor in session_start and session_end
 ``comm``     its name
@@ -35,6 +35,7 @@ from supervisor.run.events import (
     EXEC,
     FAULT,
     KINDS,
+    LIMIT,
     NETWORK,
     OP_EXEC,
     escape,
@@ -60,7 +61,7 @@ VERSION = 1
 GENESIS = "0" * 64
 """``prev`` of the first line of a file."""
 _DOMAIN = b"supervise-audit-v1\0"
-TYPES = frozenset({"session_start", "file", "network", "exec", "fault", "session_end"})
+TYPES = frozenset({"session_start", "file", "network", "exec", "fault", "limit", "session_end"})
 
 
 def encode(value: Value) -> str:
@@ -139,12 +140,12 @@ def event_fields(
         action["ops"] = op_names(event.ops)
     if event.path2:
         action["path2"] = escape(event.path2)
-    if event.kind == FAULT:
+    if event.kind in (FAULT, LIMIT):
         action["detail"] = escape(event.detail)
     elif event.kind == EXEC or event.ops & OP_EXEC:
         action["argv"] = [escape(argument) for argument in arguments(event.detail)]
     kind = name_of(KINDS, event.kind)
-    if event.kind != FAULT and event.ops & (OP_EXEC | NETWORK):
+    if event.kind not in (FAULT, LIMIT) and event.ops & (OP_EXEC | NETWORK):
         kind = "exec" if event.ops & OP_EXEC else "network"
     return {
         "ts": event.time_ns,

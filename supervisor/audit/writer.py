@@ -199,6 +199,7 @@ class AuditTrail:
         *,
         call_name: Callable[[int], str],
         rule: Callable[[int], tuple[str, str]],
+        limits: Mapping[str, Value] | None = None,
     ) -> None:
         """Record into an open log.
 
@@ -208,7 +209,9 @@ class AuditTrail:
             policy: name and sha256 of the compiled policy.
             call_name: names a syscall.
             rule: id and source of a rule; empty strings for -1.
+            limits: what the run may use, by name.
         """
+        self._limits = limits or {}
         self._log = log
         self._session = session
         self._policy = policy
@@ -279,6 +282,9 @@ class AuditTrail:
                 "calls": status.calls,
                 "denied": status.denied,
                 "steered": status.steered,
+                "counters": status.counters(),
+                **({"limits": self._limits} if self._limits else {}),
+                **({"limit": outcome.limit} if outcome.limit else {}),
             }
         )
 

@@ -9,6 +9,7 @@ from supervisor.run.events import (
     DENY,
     EFFECTS,
     FAULT,
+    LIMIT,
     NETWORK,
     STEER,
     escape,
@@ -73,7 +74,9 @@ class Denials:
     def events(self, batch: Sequence[Event]) -> None:
         """Tell what is new in a batch and count the rest."""
         for event in batch:
-            if event.action == DENY or event.kind == FAULT:
+            if event.kind == LIMIT:
+                self._limit(event)
+            elif event.action == DENY or event.kind == FAULT:
                 self._take(event)
             elif self._verbose and event.action == STEER:
                 where = quoted(event.path2)
@@ -115,6 +118,23 @@ class Denials:
             self._told[key] = event
             self._stderr.write(self._line(event, 1) if self._json else self._sentences(event))
 
+    def _limit(self, event: Event) -> None:
+        """Tell that a soft limit was passed, or that a limit ended the run."""
+        rule = self._rule(event.rule)
+        name = rule.id if rule else "a limit"
+        ended = event.action == DENY
+        if self._json:
+            import json
+
+            kind = {"event": "limit", "rule": name, "src": rule.src if rule else ""}
+            value = {**kind, "detail": escape(event.detail), "ended": ended}
+            self._stderr.write(json.dumps(value, sort_keys=True) + "\n")
+            return
+        where = f" ({escape(rule.src.encode())})" if rule else ""
+        head = self._stderr.paint("red" if ended else "yellow", "ended" if ended else "warning:")
+        tail = ": the run was ended" if ended else ""
+        self._stderr.say(f"{head} {name}{where}: {escape(event.detail)}{tail}")
+
     def _what(self, event: Event) -> str:
         what = f"{self._call_name(event.nr)} {quoted(event.path)}"
         if event.path2 and event.action == DENY:
@@ -137,7 +157,7 @@ class Denials:
         hint = ""
         known = event.path.startswith(b"/") or (event.path and event.ops & NETWORK)
         # What is nowhere cannot be asked about; what protects us is not only in the policies.
-        if known and not (rule and rule.src == "built-in"):
+        if known and not (rule and (rule.src == "built-in" or rule.id.startswith("limit:"))):
             hint = self._hint(event)
         return f"{first}  rule  {why}\n{hint}"
 

@@ -29,7 +29,9 @@ def show(entry: Entry, command: Sequence[bytes], *, as_json: bool) -> int:
         0, or 125 where a run could not start on this machine.
     """
     missing = [item for item in native.facilities() if item.need and not item.ok]
-    rules = read_rules(entry.blob)
+    known = read_rules(entry.blob)
+    limits = [rule for rule in known if rule.id.startswith("limit:")]
+    rules = known[: len(known) - len(limits)]  # they stand last
     facts = {
         "command": [escape(word) for word in command],
         "policy": entry.name,
@@ -38,6 +40,7 @@ def show(entry: Entry, command: Sequence[bytes], *, as_json: bool) -> int:
         "private_tmp": entry.needs_tmp,
         "trash": entry.needs_trash,
         "sources": [f"{name} {digest}" for name, _, digest in entry.sources],
+        "limits": [rule.say for rule in limits],
         "missing": [item.name for item in missing],
     }
     if as_json:

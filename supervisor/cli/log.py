@@ -75,6 +75,9 @@ def line(record: Record) -> str:
         verb = "killed" if record.get("effect") == "kill" else "fault"
         call = f'{what.get("call", "?")} "{what.get("path", "")}"'
         return f"{head}{verb:<7} {call}: {what.get('detail', '')}  {_who(record)}"
+    if kind == "limit":
+        verb = "ended" if record.get("decision") == "deny" else "warning"
+        return f"{head}{verb:<7} {record.get('rule')}: {what.get('detail', '')}"
     text = f"{head}{record.get('decision')!s:<7} {what.get('call', '?')}"
     if what.get("argv"):
         text += f" {_words(what['argv'])}"

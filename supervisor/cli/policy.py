@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from supervisor.model import Verdict
     from supervisor.policy.build import Built
     from supervisor.policy.explain import Explanation
+    from supervisor.policy.limits import Limit
     from supervisor.policy.schema import Policy
 
 _FOUND = 1
@@ -375,6 +376,17 @@ def _merged(built: Built) -> dict[str, object]:
             "drop": [*policy.env.drop],
             "set": {name: escape(value) for name, value in policy.env.values},
         },
+        "limits": [_limit(limit) for limit in policy.limits],
+    }
+
+
+def _limit(limit: Limit) -> dict[str, object]:
+    return {
+        "name": limit.name,
+        "hard": limit.hard,
+        "soft": limit.soft,
+        "on_exceed": "halt" if limit.halt else "deny",
+        "src": str(limit.source),
     }
 
 
@@ -447,6 +459,12 @@ def _merged_text(built: Built) -> str:
     lines += [f"# note: {note}" for note in _notes(policy)]
     lines += [f"# from {source.file}" for source in policy.sources]
     lines += _sections(policy)
+    if policy.limits:
+        lines.append("limits:")
+    for limit in policy.limits:
+        values = [f"{k}: {limit.show(v)}" for k, v in limit.values()]
+        values.append(f"on_exceed: {'halt' if limit.halt else 'deny'}")
+        lines += [f"  # {limit.source}", f"  {limit.name}: {{{', '.join(values)}}}"]
     if policy.blocks:
         lines.append("blocks:")
     for block in policy.blocks:

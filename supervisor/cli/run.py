@@ -179,6 +179,7 @@ class _Run:
             wait_all=self.args.wait_all,
             fail_on_deny=self.args.fail_on_deny,
             opened=lookup.bind,
+            limits=entry.limits,
         )
         try:
             outcome = runner(plan, followers)
@@ -210,6 +211,7 @@ class _Run:
             {"name": entry.name, "sha256": hexdigest(entry.blob)},
             call_name=lookup.call,
             rule=lookup.id_and_source,
+            limits={name: _set(hard=hard, soft=soft) for name, hard, soft, _ in entry.limits},
         )
         trail.begin(start_action(self.command, entry, self.args.allow_degraded), torn)
         return trail
@@ -239,12 +241,13 @@ class _Run:
 
                 hint = program(os.fsdecode(self.command[0]))
             self.stderr.error(f"cannot run `{escape(self.command[0])}`: {failure}", hint)
-        elif outcome.timed_out and not self.args.quiet:
+        elif outcome.timed_out and outcome.limit != "wall" and not self.args.quiet:
             self.stderr.say(f"the time limit of {self.args.timeout:g} s is over: ended")
         if self.args.verbose:
             status = outcome.status
             counts = f"{status.calls} calls, {status.denied} denied, {status.steered} steered"
-            self.stderr.say(f"session {self.session}: {counts}")
+            used = ", ".join(f"{n} {name}" for name, n in status.counters().items())
+            self.stderr.say(f"session {self.session}: {counts}; counted: {used}")
 
 
 def start_action(
@@ -313,9 +316,10 @@ class LazyDenials:
     def events(self, batch: Sequence[Event]) -> None:
         """Pass a batch on where any of it is worth telling."""
         if self._denials is None:
-            from supervisor.run.events import ALLOW, FAULT
+            from supervisor.run.events import ALLOW, FAULT, LIMIT
 
-            if all(event.action == ALLOW and event.kind != FAULT for event in batch):
+            told = (FAULT, LIMIT)
+            if all(event.action == ALLOW and event.kind not in told for event in batch):
                 return
             from supervisor.cli.denials import Denials
             from supervisor.cli.hints import Hints, policy_words
@@ -348,6 +352,7 @@ class _StatusLines:
     def __init__(self, fd: int | None, session: str) -> None:
         self._out: Stderr | None = None
         self._session = session
+        self._used = ""
         if fd is None:
             return
         try:
@@ -371,12 +376,18 @@ class _StatusLines:
             self._out.write(f"{{{line}}}\n")
 
     def ended(self, outcome: Outcome) -> None:
-        pass
+        counters = ", ".join(f'"{name}": {n}' for name, n in outcome.status.counters().items())
+        self._used = f', "counters": {{{counters}}}, "limit": "{outcome.limit}"'
 
     def finished(self, code: int) -> None:
         if self._out:
-            line = f'"code": {code}, "event": "exit", "session": "{self._session}"'
+            line = f'"code": {code}, "event": "exit", "session": "{self._session}"{self._used}'
             self._out.write(f"{{{line}}}\n")
+
+
+def _set(**values: int) -> dict[str, int]:
+    """Leave out the limits that are none."""
+    return {name: value for name, value in values.items() if value >= 0}
 
 
 def _close_after(trail: AuditTrail, error: BaseException) -> None:

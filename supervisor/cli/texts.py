@@ -39,6 +39,7 @@ EXIT_CODES = (
     ("125", "supervise itself failed; bad options and bad policies included"),
     ("124", "--timeout ended COMMAND"),
     ("123", "--fail-on-deny: COMMAND ended with 0, but something was denied"),
+    ("122", "a limit of the policy ended COMMAND (its limit `wall`: 124)"),
 )
 OTHER_EXIT_CODES = (
     ("0", "fine, or the answer is ALLOW"),

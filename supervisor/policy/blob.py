@@ -1,7 +1,7 @@
 """The compiled policy as bytes: msgpack, read by native/policy/blob.c.
 
-array(13): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor, env,
-blocks, network;
+array(14): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor, env,
+blocks, network, limits;
 text is UTF-8 str, everything of the file system is bin.
 """
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from supervisor.policy.compile import Compiled
 
 MAGIC = "SVB"
-VERSION = 5
+VERSION = 6
 MAX_BLOB = 64 << 20
-_PARTS = 13
+_PARTS = 14
 OP_HIDE = 0x100
 """With a rule's operations: it hides names."""
 MAX_RULES, MAX_PATHS, MAX_ABSTRACT = 200_000, 1_000_000, 1024
@@ -111,6 +111,7 @@ def encode(compiled: Compiled) -> bytes:
                 for b in compiled.blocks
             ],
             compiled.network,
+            compiled.limits,
         ),
         use_bin_type=True,
     )

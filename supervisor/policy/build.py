@@ -131,7 +131,15 @@ def _entry(policy: Policy, compiled: Compiled, data: bytes) -> Entry:
         needs_tmp=bool(compiled.flags & FLAG_TMP),
         needs_trash=bool(compiled.flags & FLAG_TRASH),
         observe=policy.observe,
+        limits=tuple(
+            (limit.name, _or_none(limit.hard), _or_none(limit.soft), built[4])
+            for limit, built in zip(policy.limits, compiled.limits, strict=True)
+        ),
     )
+
+
+def _or_none(value: int | None) -> int:
+    return -1 if value is None else value
 
 
 def _with_files_of(policy: Policy, ways: Ways) -> Ways:

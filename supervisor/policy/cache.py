@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from supervisor.policy.environ import EnvPart
 
 FORMAT = 1
-_MAGIC = b"SVC7"
+_MAGIC = b"SVC8"
 _MAX_ENTRY = 65 << 20
 _MAX_SOURCE = 1 << 20
 _MAX_ENTRIES = 256
@@ -43,9 +43,10 @@ class Entry:
         needs_tmp: Whether a private temporary folder is needed.
         needs_trash: Whether a folder for what is deleted is needed.
         observe: Whether what rules refuse passes and is only recorded.
+        limits: (name, hard, soft, the rule it is told by) of every limit; -1 stands for none.
     """
 
-    __slots__ = ("blob", "env", "name", "needs_tmp", "needs_trash", "observe", "sources")
+    __slots__ = ("blob", "env", "limits", "name", "needs_tmp", "needs_trash", "observe", "sources")
 
     def __init__(
         self,
@@ -57,8 +58,10 @@ class Entry:
         needs_tmp: bool,
         needs_trash: bool,
         observe: bool,
+        limits: tuple[tuple[str, int, int, int], ...] = (),
     ) -> None:
         """Hold the parts of one entry."""
+        self.limits = limits
         self.blob = blob
         self.name = name
         self.env = env
@@ -181,6 +184,7 @@ def store(
         flat.many(flat.pack(flat.text(name), value) for name, value in values),
         flat.many(flat.pack(*map(flat.text, source)) for source in entry.sources),
         flat.many(flat.pack(flat.text(n), _env_digest(environ, n)) for n in used_env),
+        flat.many(flat.pack(*(flat.text(str(part)) for part in limit)) for limit in entry.limits),
         entry.blob,
     )
     if len(body) > _MAX_ENTRY // 2:
@@ -200,7 +204,8 @@ def _unpack(data: bytes, key: str) -> tuple[Entry, list[tuple[str, bytes]]] | No
     if data[:4] != _MAGIC or digest(body) != data[4:36]:
         return None
     try:
-        kept, name, tmp, trash, observe, keep, drop, values, sources, used, blob = flat.unpack(body)
+        parts = flat.unpack(body)
+        kept, name, tmp, trash, observe, keep, drop, values, sources, used, limits, blob = parts
         pairs = [flat.unpack(item) for item in flat.unpack(values)]
         files = [tuple(map(flat.as_text, flat.unpack(item))) for item in flat.unpack(sources)]
         variables = [flat.unpack(item) for item in flat.unpack(used)]
@@ -216,6 +221,7 @@ def _unpack(data: bytes, key: str) -> tuple[Entry, list[tuple[str, bytes]]] | No
             needs_tmp=bool(tmp),
             needs_trash=bool(trash),
             observe=bool(observe),
+            limits=tuple(_limit(flat.unpack(item)) for item in flat.unpack(limits)),
         )
         return (
             (entry, [(flat.as_text(n), known) for n, known in variables])
@@ -224,6 +230,11 @@ def _unpack(data: bytes, key: str) -> tuple[Entry, list[tuple[str, bytes]]] | No
         )
     except ValueError:
         return None
+
+
+def _limit(parts: Sequence[bytes]) -> tuple[str, int, int, int]:
+    name, hard, soft, rule = map(flat.as_text, parts)
+    return name, int(hard), int(soft), int(rule)
 
 
 def _file_digest(path: str) -> str:

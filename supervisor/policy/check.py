@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from supervisor.policy import blocks, rules, schema
+from supervisor.policy import blocks, limits, rules, schema
 from supervisor.policy.fields import KINDS, Keys, Reader
 from supervisor.policy.load import Document, Map, Node, Scalar
 from supervisor.policy.problems import Problem, quote
@@ -56,6 +56,7 @@ def _policy(reader: Reader, root: Map) -> PolicyFile:
         blocks=narrowed,
         env=_env(reader, keys),
         audit=_audit(reader, keys),
+        limits=limits.read(reader, keys["limits"][1]) if "limits" in keys else (),
     )
 
 

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from supervisor.policy import debuggers, patterns, schema
+from supervisor.policy import debuggers, limits, patterns, schema
 from supervisor.policy.variables import MARK
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ Ways = tuple[tuple[bytes, ...], tuple[bytes, ...]]
 """Names that lead to what is protected (see ``ways``): those there, those missing."""
 Net = tuple[int, int, bytes, int, int, int]
 """(rule, enum sv_net_kind, bytes, prefix length, lowest and highest port)."""
+CompiledLimit = tuple[int, int | None, int | None, int, int]
+"""(enum sv_limit_kind, hard, soft, whether it ends the run, the rule it is told by)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Compiled:
         env: (names to keep, names to drop, names and values by turns), for steered execs.
         blocks: Rules for some programs only; a rule's ``block`` is its place here from 1.
         network: What the network rules speak of.
+        limits: How much a run may use.
     """
 
     flags: int
@@ -112,6 +115,7 @@ class Compiled:
     env: tuple[tuple[bytes, ...], ...] = ((), (), ())
     blocks: tuple[CompiledBlock, ...] = ()
     network: tuple[Net, ...] = ()
+    limits: tuple[CompiledLimit, ...] = ()
 
 
 def compile_policy(
@@ -141,6 +145,7 @@ def compile_policy(
     for entry in policy.execs:
         parts.exec_rule(entry)
     blocks = tuple(_block(parts, block, i) for i, block in enumerate(policy.blocks, 1))
+    bounds = parts.limits(policy)
     floor = _floor(policy)
     late = _late(policy, floor, blocks)
     flags = _flags(policy, tmp=parts.uses_tmp() or any(text[:1] == MARK for text in late))
@@ -160,6 +165,7 @@ def compile_policy(
         env=_env(policy.env, private=bool(flags & FLAG_TMP)),
         blocks=blocks,
         network=tuple(parts.network),
+        limits=bounds,
     )
 
 
@@ -357,6 +363,27 @@ class _Parts:
         self.names.extend((index, name) for name in rule.names)
         self.argvs.append((index, int(rule.append), rule.argv_patterns))
 
+    def limits(self, policy: Policy) -> tuple[CompiledLimit, ...]:
+        """Add a rule for each limit, which matches nothing: refusals are told by it."""
+        found = []
+        for limit in policy.limits:
+            kind, index = limits.NAMES.index(limit.name), len(self.rules)
+            found.append((kind, limit.hard, limit.soft, int(limit.halt), index))
+            self.rules.append(
+                Rule(
+                    limit.id,
+                    KIND_FILES,
+                    schema.DENY,
+                    schema.ALL_OPS,
+                    _EACCES,
+                    limit.say,
+                    _src(limit),
+                    schema.DEST_NONE,
+                    None,
+                )
+            )
+        return tuple(found)
+
     def barred(self) -> list[bytes]:
         """Return the built-in patterns from which nothing may be started."""
         return [
@@ -377,7 +404,7 @@ class _Parts:
         return False
 
 
-def _src(rule: Ruled) -> str:
+def _src(rule: Ruled | limits.Limit) -> str:
     """Return "file:line", the front of the name cut off where it is too long."""
     line = f":{rule.source.line}"
     name = rule.source.file.encode("utf-8", "backslashreplace")

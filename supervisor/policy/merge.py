@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from supervisor.errors import PolicyError, UsageError
 from supervisor.policy import deadrules, schema
 from supervisor.policy.check import check
+from supervisor.policy.limits import smallest
 from supervisor.policy.load import Document, load_bytes, load_file
 from supervisor.policy.packs import is_file_name, list_packs, pack_path
 from supervisor.policy.problems import Problem, quote, suggest
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from supervisor.policy.context import Context
+    from supervisor.policy.limits import Limit
 
 _AnyRule = TypeVar("_AnyRule", FileRule, NetRule, ExecRule, Block)
 
@@ -200,6 +202,7 @@ class _Merger:
             sources=tuple(_source(part.document) for part in parts),
             blocks=tuple(filter(None, blocks)),
             network=tuple(filter(None, network)),
+            limits=_limits(parts),
         )
         self._look_for_dead_rules(policy, parts)
         self.stop_on_problems()
@@ -285,6 +288,10 @@ class _Merger:
             if part.checked.audit is not None:
                 record = part.checked.audit.record
         return record
+
+
+def _limits(parts: Sequence[_Part]) -> tuple[Limit, ...]:
+    return smallest([part.checked.limits for part in parts])
 
 
 def _check_sets(sets: Iterable[str], known: set[str]) -> None:

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from supervisor.policy.limits import Limit
 
 ALLOW, STEER, APPROVE, DENY = range(4)
 """enum sv_action; the larger of two wins."""
@@ -55,9 +59,9 @@ RESERVED_ID = "supervise."
 
 TOP_KEYS = (
     *("version", "name", "extends", "mode", "vars", "files", "network", "exec", "blocks", "env"),
-    "audit",
+    *("limits", "audit"),
 )
-TOP_LATER = ("signals", "limits", "approvals")
+TOP_LATER = ("signals", "approvals")
 FILE_KEYS = ("id", *ACTIONS, "paths", "except", "to", "as", "hide", "say")
 FILE_LATER = ("timeout",)
 EXEC_KEYS = ("id", *ACTIONS, "argv", "sha256", "to", "args", "as", "say")
@@ -290,6 +294,7 @@ class PolicyFile:
     blocks: tuple[Block, ...]
     env: EnvRule
     audit: AuditRule | None
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +330,7 @@ class Policy:
         sources: Every file that was read.
         blocks: Rules for some programs only, in the order they were met.
         network: The network rules, in the order they were met.
+        limits: How much a run may use, one limit of each name.
     """
 
     name: str
@@ -338,6 +344,7 @@ class Policy:
     sources: tuple[SourceFile, ...]
     blocks: tuple[Block, ...] = ()
     network: tuple[NetRule, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
     @property
     def hides(self) -> bool:

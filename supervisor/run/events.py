@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-CALL, EXEC, FAULT = 1, 2, 3
+CALL, EXEC, FAULT, LIMIT = 1, 2, 3, 4
 ALLOW, STEER, APPROVE, DENY = 0, 1, 2, 3
 
 OPS = {
@@ -30,7 +30,8 @@ NETWORK = sum(NET_OPS.values())
 """Operations whose path is an address or a local socket, such as "[::1]:80" and "unix:@x"."""
 ACTIONS = ("allow", "steer", "approve", "deny")
 EFFECTS = ("none", "continue", "errno", "broker", "rewrite", "kill")
-KINDS = ("?", "file", "exec", "fault")
+EFFECT_KILL = EFFECTS.index("kill")
+KINDS = ("?", "file", "exec", "fault", "limit")
 CLASSES = ("allow", "broker", "verify", "absent", "look", "net")
 _INTS, _TEXTS = 11, 4
 FIELDS = _INTS + _TEXTS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from supervisor.errors import SessionError
+from supervisor.model import COUNTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from supervisor.model import Status
     from supervisor.run.events import Event
+    from supervisor.run.limits import Watch
     from supervisor.run.session import Running
 
     class Sink(Protocol):
@@ -45,6 +47,7 @@ class Pump:
         timeout: float | None = None,
         wait_all: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        watch: Watch | None = None,
     ) -> None:
         """Prepare the loop.
 
@@ -54,7 +57,9 @@ class Pump:
             timeout: seconds until the command is asked to end; None for never.
             wait_all: wait for the whole tree instead of ending it with the main command.
             clock: seconds that only grow.
+            watch: the time limits of the policy.
         """
+        self._watch = watch
         self._session = session
         self._sinks = sinks
         self._wait_all = wait_all
@@ -76,6 +81,7 @@ class Pump:
             moved = self._move(TICK_MS)
             now = self._clock()
             self._watch_deadline(now)
+            self._watch_limits(now)
             # A tree that floods us with events must not hide its main command's end.
             if not moved or now - checked >= _STATUS_S:
                 checked = now
@@ -114,6 +120,31 @@ class Pump:
             self._session.kill(0)
             self._deadline = None
             return
+        self._end_in_time(now)
+
+    def _end_in_time(self, now: float) -> None:
         self.timed_out = True
         self._deadline = now + _GRACE_S
         self._session.kill(_SIGTERM)
+
+    def _watch_limits(self, now: float) -> None:
+        """The time limit of a policy ends a run as ``timeout`` does; processor time at once."""
+        events = self._watch.look(now) if self._watch else []
+        if self._watch is None or not events:
+            return
+        for sink in self._sinks:
+            sink.events(events)
+        if self._watch.over == "wall" and not self.timed_out:
+            self._end_in_time(now)
+        elif self._watch.over == "cpu":
+            self._session.kill(0)
+
+    def limit(self, status: Status) -> str:
+        """Name the limit of the policy that ended the run, or "".
+
+        Args:
+            status: the session's last state.
+        """
+        if status.limit:
+            return COUNTED[status.limit - 1]
+        return self._watch.over if self._watch else ""

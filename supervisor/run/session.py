@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from supervisor.model import Status
     from supervisor.run.events import Event
+    from supervisor.run.limits import TimeLimit, Watch
     from supervisor.run.pump import Sink
 
     class Running(Protocol):
@@ -84,6 +85,7 @@ class Plan:
         "degraded",
         "env",
         "fail_on_deny",
+        "limits",
         "opened",
         "private_tmp",
         "timeout",
@@ -104,6 +106,7 @@ class Plan:
         wait_all: bool = False,
         fail_on_deny: bool = False,
         opened: Callable[[Running], None] | None = None,
+        limits: Sequence[TimeLimit] = (),
     ) -> None:
         """Describe a run.
 
@@ -118,7 +121,9 @@ class Plan:
             wait_all: wait for the whole tree, not only for the main command.
             fail_on_deny: exit 123 where the command ended with 0 after denials.
             opened: told of the session before the command starts.
+            limits: those of the policy.
         """
+        self.limits = tuple(limits)
         self.argv = tuple(argv)
         self.blob = blob
         self.env = env
@@ -134,10 +139,11 @@ class Plan:
 class Outcome:
     """How a run ended."""
 
-    __slots__ = ("code", "status", "timed_out")
+    __slots__ = ("code", "limit", "status", "timed_out")
 
-    def __init__(self, code: int, status: Status, *, timed_out: bool) -> None:
-        """Hold the exit code, the session's last state and whether the time was up."""
+    def __init__(self, code: int, status: Status, *, timed_out: bool, limit: str = "") -> None:
+        """Hold the exit code, the last state, whether time was up, and which limit ended it."""
+        self.limit = limit
         self.code = code
         self.status = status
         self.timed_out = timed_out
@@ -230,6 +236,7 @@ def _follow(
         followers,
         timeout=plan.timeout,
         wait_all=plan.wait_all,
+        watch=_watch(plan.limits),
     )
     status = pump.run()
     code = exit_code(
@@ -237,11 +244,21 @@ def _follow(
         timed_out=pump.timed_out,
         fail_on_deny=plan.fail_on_deny,
         denied=status.denied,
+        limit=pump.limit(status),
     )
-    outcome = Outcome(code, status, timed_out=pump.timed_out)
+    outcome = Outcome(code, status, timed_out=pump.timed_out, limit=pump.limit(status))
     for follower in followers:
         follower.ended(outcome)
     return outcome
+
+
+def _watch(limits: Sequence[TimeLimit]) -> Watch | None:
+    """Most runs have no time limits, and no use for the code."""
+    if not any(name in ("cpu", "wall") for name, *_ in limits):
+        return None
+    from supervisor.run.limits import Watch
+
+    return Watch(limits)
 
 
 class _Trashing:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 EXITED, KILLED = 1, 2
 """What ``exited`` of a status says about its ``code``."""
 
+LIMIT = 122
+"""A limit of the policy ended the command."""
 DENIED = 123
 """With ``--fail-on-deny``: the command ended with 0, but something was denied."""
 TIMEOUT = 124
@@ -28,7 +30,12 @@ _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 
 def exit_code(
-    status: Status, *, timed_out: bool = False, fail_on_deny: bool = False, denied: int = 0
+    status: Status,
+    *,
+    timed_out: bool = False,
+    fail_on_deny: bool = False,
+    denied: int = 0,
+    limit: str = "",
 ) -> int:
     """Translate the end of the main command into the exit code of ``supervise run``.
 
@@ -37,11 +44,14 @@ def exit_code(
         timed_out: the time limit had passed.
         fail_on_deny: answer 123 where 0 would hide denials.
         denied: how many calls were denied.
+        limit: the limit of the policy that ended the run, other than its time limit.
     """
     if status.exec_err:
         return MISSING if status.exec_err in _ABSENT else REFUSED
     if timed_out:
         return TIMEOUT
+    if limit:
+        return LIMIT
     if status.exited == EXITED:
         return DENIED if fail_on_deny and denied and not status.code else status.code
     if status.exited == KILLED:

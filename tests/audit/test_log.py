@@ -19,7 +19,7 @@ from supervisor.audit.folder import create_default
 from supervisor.audit.reader import records, verify
 from supervisor.audit.writer import AuditTrail, LogFile, open_or_create
 from supervisor.errors import SessionError
-from supervisor.model import Status
+from supervisor.model import COUNTED, Status
 from supervisor.run.events import CALL, DENY, Event
 from supervisor.run.session import Outcome
 
@@ -65,6 +65,7 @@ def test_whole_log_is_valid(tmp_path: Path) -> None:
         "calls": 9,
         "denied": 3,
         "steered": 0,
+        "counters": dict.fromkeys(COUNTED, 0),
         "events": 3,
         "denied_events": 3,
     }

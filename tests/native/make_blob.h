@@ -26,7 +26,7 @@ struct make {
 	struct make_block block[MAKE_BLOCKS];
 	int blocks;
 	int now;		/* rules and what they match go to this block; 0 = none */
-	struct part rules, paths, names, argvs, floor, net;
+	struct part rules, paths, names, argvs, floor, net, limits;
 	struct part env[3];	/* keep, drop, and names and values */
 	uint32_t flags;
 };
@@ -162,6 +162,26 @@ static inline void make_floor(struct make *m, const char *path)
 	part_end(&m->floor, &w);
 }
 
+/* A limit; UINT64_MAX = no value. */
+static inline void make_limit(struct make *m, int kind, uint64_t hard, uint64_t soft, int halt, int rule)
+{
+	struct sv_mw w = part_begin(&m->limits, 64);
+
+	sv_mw_array(&w, 5);
+	sv_mw_int(&w, kind);
+	if (hard == UINT64_MAX)
+		sv_mw_nil(&w);
+	else
+		sv_mw_uint(&w, hard);
+	if (soft == UINT64_MAX)
+		sv_mw_nil(&w);
+	else
+		sv_mw_uint(&w, soft);
+	sv_mw_int(&w, halt);
+	sv_mw_int(&w, rule);
+	part_end(&m->limits, &w);
+}
+
 /* What a network rule speaks of. */
 static inline void make_target(struct make *m, int rule, enum sv_net_kind kind, struct sv_str what,
 			       unsigned prefix, unsigned lo, unsigned hi)
@@ -251,7 +271,7 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 				 &m->env[0], &m->env[1], &m->env[2] };
 	const uint8_t filter[16] = { 6, 0, 0, 0, 0, 0, 0xff, 0x7f, 6, 0, 0, 0, 0, 0, 0, 0 };
 	const struct sv_str code = { filter, sizeof(filter) };
-	size_t cap = 512 + m->net.n;
+	size_t cap = 512 + m->net.n + m->limits.n;
 	struct sv_mw w;
 	uint8_t *out;
 
@@ -265,7 +285,7 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 	if (!out)
 		abort();
 	sv_mw_init(&w, out, cap);
-	sv_mw_array(&w, 13);
+	sv_mw_array(&w, 14);
 	sv_mw_str(&w, make_str("SVB"));
 	sv_mw_uint(&w, SV_BLOB_VERSION);
 	sv_mw_uint(&w, m->flags);
@@ -278,6 +298,7 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 	}
 	put_blocks(&w, m);
 	put_part(&w, &m->net);
+	put_part(&w, &m->limits);
 	if (w.over)
 		abort();
 	memset(m, 0, sizeof(*m));

@@ -324,6 +324,36 @@ static void test_refused_blocks(void)
 	CHECK(!load(&m, ""));
 }
 
+static struct sv_policy *limited(int kind, uint64_t hard, uint64_t soft, int halt, int rule, int again)
+{
+	struct make m = two();
+
+	make_limit(&m, kind, hard, soft, halt, rule);
+	if (again)
+		make_limit(&m, kind, hard, soft, halt, rule);
+	return load(&m, "");
+}
+
+static void test_run_limits(void)
+{
+	struct sv_policy *p = limited(SV_LIMIT_EXECS, 0, 1ULL << 62, 1, 1, 0);
+
+	CHECK(p && p->limits[SV_LIMIT_EXECS].hard == 0 && p->limits[SV_LIMIT_EXECS].halt &&
+	      p->limits[SV_LIMIT_EXECS].soft == 1ULL << 62 && p->limits[SV_LIMIT_EXECS].rule == 1);
+	CHECK(p->limits[SV_LIMIT_ACTIONS].hard == UINT64_MAX && p->limits[SV_LIMIT_ACTIONS].rule < 0);
+	CHECK(!sv_policy_limits_kernel(p));
+	sv_policy_free(p);
+	p = limited(SV_LIMIT_FILE_SIZE, 7, UINT64_MAX, 0, 0, 0);
+	CHECK(p && sv_policy_limits_kernel(p));
+	sv_policy_free(p);
+	CHECK(!limited(SV_LIMITS, 0, 0, 0, 0, 0));	/* of no kind */
+	CHECK(!limited(0, (1ULL << 62) + 1, 0, 0, 0, 0));
+	CHECK(!limited(0, 0, 1ULL << 63, 0, 0, 0));
+	CHECK(!limited(0, 0, 0, 2, 0, 0));
+	CHECK(!limited(0, 0, 0, 0, 99, 0));	/* told by no rule */
+	CHECK(!limited(0, 0, 0, 0, 0, 1));	/* twice */
+}
+
 static void test_limits(void)
 {
 	static char text[5000];
@@ -504,6 +534,7 @@ int main(int argc, char **argv)
 	test_refused_matches();
 	test_refused_env();
 	test_refused_blocks();
+	test_run_limits();
 	test_limits();
 	test_truncated();
 	test_flipped();

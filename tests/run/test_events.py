@@ -10,7 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from supervisor.model import COUNTED
 from supervisor.policy import blob, schema
+from supervisor.policy.limits import NAMES
 from supervisor.run import events
 from supervisor.run.events import Event, escape, op_names, unescape, unpacker
 
@@ -44,8 +46,11 @@ def test_numbers_are_those_of_the_header() -> None:
     classes = {f"SV_CLASS_{name.upper()}": i for i, name in enumerate(events.CLASSES)}
     assert classes == _enum("sv_class")
     kinds = {"SV_EVENT_CALL": 1, "SV_EVENT_EXEC": 2, "SV_EVENT_FAULT": 3}
-    assert kinds == _enum("sv_event_kind")
-    assert (events.CALL, events.EXEC, events.FAULT) == (1, 2, 3)
+    assert kinds | {"SV_EVENT_LIMIT": 4} == _enum("sv_event_kind")
+    assert (events.CALL, events.EXEC, events.FAULT, events.LIMIT) == (1, 2, 3, 4)
+    limits = {f"SV_LIMIT_{name.upper()}": i for i, name in enumerate(NAMES)}
+    assert _enum("sv_limit_kind") == limits | {"SV_LIMITS": len(NAMES)}
+    assert NAMES[: len(COUNTED)] == COUNTED
 
 
 def test_batch_is_decoded() -> None:
