@@ -98,7 +98,7 @@ static struct memo *make_memo(const struct sv_work *w)
 	return m;
 }
 
-static void fill_call(const struct sv_work *w, struct sv_exec_plan *plan)
+void sv_plan_call(const struct sv_work *w, struct sv_exec_plan *plan)
 {
 	plan->id = w->call.id;
 	plan->tid = w->call.tid;
@@ -106,6 +106,7 @@ static void fill_call(const struct sv_work *w, struct sv_exec_plan *plan)
 	memcpy(plan->args, w->call.args, sizeof(plan->args));
 	plan->rule = w->match.rule;
 	plan->action = w->match.action;
+	plan->user = make_memo(w);
 	plan->blocks = w->blocks;
 	plan->starts = w->starts;
 }
@@ -121,8 +122,7 @@ static int fill_plan(const struct sv_work *w, struct sv_exec_plan *plan, struct 
 {
 	const struct sv_pathname *n = &w->in.name[0];
 
-	fill_call(w, plan);
-	plan->user = make_memo(w);
+	sv_plan_call(w, plan);
 	plan->dev = image->dev;
 	plan->ino = image->ino;
 	plan->script = image->script;
@@ -337,7 +337,7 @@ static void told(struct sv_shared *sh, const struct sv_exec_plan *plan,
 		e.ops = m->ops;
 		e.path = (struct sv_str){ (const uint8_t *)m->path, m->path_len };
 	}
-	if (plan->kind == SV_PLAN_STEER)
+	if (plan->new_path)
 		e.path2 = (struct sv_str){ (const uint8_t *)plan->new_path, plan->new_path_len };
 	sv_tracee_comm(&t, comm, sizeof(comm));
 	e.comm = (struct sv_str){ (const uint8_t *)comm, strlen(comm) };
@@ -380,7 +380,11 @@ static void done(void *ctx, const struct sv_exec_plan *plan, const struct sv_exe
 		atomic_fetch_add_explicit(&sh->denied, 1, memory_order_relaxed);
 		told(sh, plan, r, SV_EVENT_FAULT, SV_EFFECT_ERRNO);
 		break;
-	case SV_EXEC_FAILED: case SV_EXEC_GONE: case SV_EXEC_AGAIN:
+	case SV_EXEC_FAILED:
+		if (plan->asked && (plan->action != SV_ALLOW || sh->record == SV_RECORD_ALL))
+			told(sh, plan, r, SV_EVENT_CALL, SV_EFFECT_REWRITE);
+		break;
+	case SV_EXEC_GONE: case SV_EXEC_AGAIN:
 		break;
 	}
 	free(plan->user);

@@ -96,8 +96,8 @@ static int take_identity(struct sv_work *w)
 	struct sv_creds c;
 	int rc;
 
-	/* execve is done by the kernel, with the caller's own identity */
-	if (w->row->how == SV_HOW_exec ||
+	/* done by the kernel, with the caller's own identity */
+	if (w->row->how == SV_HOW_exec || w->row->how == SV_HOW_signal ||
 	    !atomic_load_explicit(&w->sh->creds_changed, memory_order_acquire))
 		return 0;
 	/* a task that changed its ids hides its folders from other identities */
@@ -121,7 +121,8 @@ static void handle(struct sv_work *w)
 		     handlers[w->row->how] : NULL;
 	if (!fn)
 		return sv_refuse_why(w, ENOSYS, "a call that the table does not know");
-	if (w->row->how == SV_HOW_exec && sv_tracer_reentry(w->sh->tracer, &w->call))
+	if ((w->row->how == SV_HOW_exec || w->row->how == SV_HOW_signal) &&
+	    sv_tracer_reentry(w->sh->tracer, &w->call))
 		return;
 	rc = sv_decode(&w->t, w->row, &w->in);
 	if (rc < 0)

@@ -34,7 +34,7 @@ enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
 #define N(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
 #define X(n, e, why) { __NR_##n, #n, why, SV_CLASS_ABSENT, SV_HOW_none, e, 0, { 0 } },
 #define R(n, e, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_refuse, e, 0, { 0 } },
-#define S(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_signal, 0, 0, { SV_ROLE_PID } },
+#define S(n, why) { __NR_##n, #n, why, SV_CLASS_SIGNAL, SV_HOW_signal, 0, 0, { SV_ROLE_PID } },
 #define L(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_domain, 0, 0, { 0 } },
 #define T(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_##h, 0, 0, r },
 #define V(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_##h, 0, 0, r },

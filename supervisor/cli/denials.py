@@ -10,6 +10,7 @@ from supervisor.run.events import (
     EFFECTS,
     FAULT,
     NETWORK,
+    OP_SIGNAL,
     STEER,
     escape,
     name_of,
@@ -137,7 +138,7 @@ class Denials:
             return told + (self._hint(event) if _NO_RULE in event.detail else "")
         why = "default: nothing allows it" if rule is None else _named(rule)
         hint = ""
-        known = event.path.startswith(b"/") or (event.path and event.ops & NETWORK)
+        known = event.path.startswith(b"/") or (event.path and event.ops & (NETWORK | OP_SIGNAL))
         # What is nowhere cannot be asked about; what protects us is not only in the policies.
         if known and not (rule and rule.src == "built-in"):
             hint = self._hint(event)

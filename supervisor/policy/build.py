@@ -90,7 +90,8 @@ def build(  # noqa: PLR0913 - all but two by name
         flags = compiled.flags & ~FLAG_DEBUG
         compiled = replace(compiled, flags=flags, no_debug=compiled.no_debug or debuggers.NO_FLOOR)
     told, checks = debuggers.calls(rows, tests, allowed=bool(compiled.flags & FLAG_DEBUG))
-    program = build_filter(told, checks, looks=policy.looks, nets=policy.nets)
+    asked = {"looks": policy.looks, "nets": policy.nets, "signals": bool(policy.signals)}
+    program = build_filter(told, checks, **asked)
     compiled = replace(compiled, filter=program)
     return Built(policy, compiled, _entry(policy, compiled, _encode(compiled)))
 

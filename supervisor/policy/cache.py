@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from supervisor.policy.environ import EnvPart
 
 FORMAT = 1
-_MAGIC = b"SVC7"
+_MAGIC = b"SVC8"
 _MAX_ENTRY = 65 << 20
 _MAX_SOURCE = 1 << 20
 _MAX_ENTRIES = 256

@@ -16,14 +16,23 @@ from supervisor.policy.variables import MARK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from supervisor.policy.schema import Block, EnvRule, ExecRule, FileRule, NetRule, Policy, Ruled
+    from supervisor.policy.schema import (
+        Block,
+        EnvRule,
+        ExecRule,
+        FileRule,
+        NetRule,
+        Policy,
+        Ruled,
+        SignalRule,
+    )
 
 FLAG_OBSERVE = 1
 FLAG_TMP = 2
 FLAG_TRASH = 4
 FLAG_DEBUG = 8
 FLAG_NET = 16
-KIND_FILES, KIND_EXEC, KIND_NETWORK = range(3)
+KIND_FILES, KIND_EXEC, KIND_NETWORK, KIND_SIGNAL = range(4)
 MATCH, EXCEPT = range(2)
 FLOOR_EXEC = 1
 _EACCES = 13
@@ -41,6 +50,8 @@ Ways = tuple[tuple[bytes, ...], tuple[bytes, ...]]
 """Names that lead to what is protected (see ``ways``): those there, those missing."""
 Net = tuple[int, int, bytes, int, int, int]
 """(rule, enum sv_net_kind, bytes, prefix length, lowest and highest port)."""
+Signal = tuple[int, int, int, int]
+"""(rule, mask of signals, mask of enum sv_who, what a steer sends)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +109,7 @@ class Compiled:
         env: (names to keep, names to drop, names and values by turns), for steered execs.
         blocks: Rules for some programs only; a rule's ``block`` is its place here from 1.
         network: What the network rules speak of.
+        signals: What the signal rules speak of.
     """
 
     flags: int
@@ -112,6 +124,7 @@ class Compiled:
     env: tuple[tuple[bytes, ...], ...] = ((), (), ())
     blocks: tuple[CompiledBlock, ...] = ()
     network: tuple[Net, ...] = ()
+    signals: tuple[Signal, ...] = ()
 
 
 def compile_policy(
@@ -140,6 +153,8 @@ def compile_policy(
         parts.net_rule(net)
     for entry in policy.execs:
         parts.exec_rule(entry)
+    for signal in policy.signals:
+        parts.signal_rule(signal)
     blocks = tuple(_block(parts, block, i) for i, block in enumerate(policy.blocks, 1))
     floor = _floor(policy)
     late = _late(policy, floor, blocks)
@@ -160,6 +175,7 @@ def compile_policy(
         env=_env(policy.env, private=bool(flags & FLAG_TMP)),
         blocks=blocks,
         network=tuple(parts.network),
+        signals=tuple(parts.signals),
     )
 
 
@@ -245,6 +261,7 @@ class _Parts:
         self.names: list[tuple[int, bytes]] = []
         self.argvs: list[tuple[int, int, tuple[bytes, ...] | None]] = []
         self.network: list[Net] = []
+        self.signals: list[Signal] = []
 
     def protect(self, protected: Sequence[Protected]) -> None:
         kinds = (("keep", False, schema.CHANGES), ("hide", True, schema.ALL_OPS))
@@ -356,6 +373,22 @@ class _Parts:
         self.paths.extend((index, MATCH, pattern) for pattern in rule.patterns)
         self.names.extend((index, name) for name in rule.names)
         self.argvs.append((index, int(rule.append), rule.argv_patterns))
+
+    def signal_rule(self, rule: SignalRule) -> None:
+        self.signals.append((len(self.rules), rule.signals, rule.who, rule.to))
+        self.rules.append(
+            Rule(
+                rule.id,
+                KIND_SIGNAL,
+                rule.action,
+                schema.SIGNAL,
+                rule.err,
+                rule.say,
+                _src(rule),
+                schema.DEST_NONE,
+                None,
+            )
+        )
 
     def barred(self) -> list[bytes]:
         """Return the built-in patterns from which nothing may be started."""

@@ -26,6 +26,7 @@ from supervisor.policy.schema import (
     Policy,
     PolicyFile,
     Ruled,
+    SignalRule,
     SourceFile,
     Text,
 )
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from supervisor.policy.context import Context
 
-_AnyRule = TypeVar("_AnyRule", FileRule, NetRule, ExecRule, Block)
+_AnyRule = TypeVar("_AnyRule", FileRule, NetRule, ExecRule, SignalRule, Block)
 
 MAX_EXTENDS = 8
 """Deepest chain of ``extends``."""
@@ -200,6 +201,7 @@ class _Merger:
             sources=tuple(_source(part.document) for part in parts),
             blocks=tuple(filter(None, blocks)),
             network=tuple(filter(None, network)),
+            signals=_signals(rules),
         )
         self._look_for_dead_rules(policy, parts)
         self.stop_on_problems()
@@ -210,7 +212,12 @@ class _Merger:
         deadrules.report(policy, reach, self.fail_at)
         for block in policy.blocks:
             inner = replace(
-                policy, files=block.files, network=block.network, execs=block.execs, blocks=()
+                policy,
+                files=block.files,
+                network=block.network,
+                execs=block.execs,
+                blocks=(),
+                signals=(),
             )
             deadrules.report(inner, reach, self.fail_at)
 
@@ -226,6 +233,8 @@ class _Merger:
                 found += self._own_id(net, stem, seen)
             for entry in part.checked.execs:
                 found += self._own_id(entry, stem, seen)
+            for signal in part.checked.signals:
+                found += self._own_id(signal, stem, seen)
             for block in part.checked.blocks:
                 found += self._own_ids(block, stem, seen)
         blocks = [rule for rule in found if isinstance(rule, Block)]
@@ -285,6 +294,10 @@ class _Merger:
             if part.checked.audit is not None:
                 record = part.checked.audit.record
         return record
+
+
+def _signals(rules: Iterable[Ruled]) -> tuple[SignalRule, ...]:
+    return tuple(rule for rule in rules if isinstance(rule, SignalRule))
 
 
 def _check_sets(sets: Iterable[str], known: set[str]) -> None:

@@ -39,6 +39,10 @@ NET_OPS = {**NET_BITS, "all": ALL_NET}
 """What a word in a network rule stands for."""
 NET_ADDRESS, NET_PATH, NET_ABSTRACT = range(3)
 """enum sv_net_kind."""
+SIGNAL = 0x1000
+"""enum sv_signal_op."""
+WHO = {"self": 1, "child": 2, "others": 4, "tree": 7}
+"""enum sv_who."""
 STEERABLE = {"read", "write", "create", "metadata"}
 """``metadata`` to whole trees only: a file that stands for others keeps its own."""
 TRASH = "trash"
@@ -55,15 +59,17 @@ RESERVED_ID = "supervise."
 
 TOP_KEYS = (
     *("version", "name", "extends", "mode", "vars", "files", "network", "exec", "blocks", "env"),
-    "audit",
+    *("signals", "audit"),
 )
-TOP_LATER = ("signals", "limits", "approvals")
+TOP_LATER = ("limits", "approvals")
 FILE_KEYS = ("id", *ACTIONS, "paths", "except", "to", "as", "hide", "say")
 FILE_LATER = ("timeout",)
 EXEC_KEYS = ("id", *ACTIONS, "argv", "sha256", "to", "args", "as", "say")
 EXEC_LATER = ("timeout",)
 NET_KEYS = ("id", *ACTIONS, "to", "as", "say")
 NET_LATER = ("via", "timeout")
+SIGNAL_KEYS = ("id", *ACTIONS, "target", "to", "as", "say")
+SIGNAL_LATER = ("timeout",)
 BLOCK_KEYS = ("id", "for", "files", "network", "exec", "default")
 BLOCK_LATER = ("signals", "limits")
 FOR_KEYS = ("program",)
@@ -220,6 +226,33 @@ class NetRule:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalRule:
+    """One entry of ``signals``.
+
+    Attributes:
+        id: Unique over all merged files.
+        action: enum sv_action: steer or deny.
+        signals: Mask: bit n - 1 for signal n.
+        who: Mask of enum sv_who.
+        to: Number of the signal that a steer sends; 0 = none.
+        err: errno shown for a refusal; 0 unless the action is deny.
+        say: A sentence for whoever was refused, or "".
+        source: Where the rule stands.
+        named: Whether the file gave the id.
+    """
+
+    id: str
+    action: int
+    signals: int
+    who: int
+    to: int
+    err: int
+    say: str
+    source: Source
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Rules that narrow what some programs, and all that they start, may do.
 
@@ -248,7 +281,7 @@ class Block:
     patterns: tuple[bytes, ...] = ()
 
 
-Ruled = FileRule | NetRule | ExecRule | Block
+Ruled = FileRule | NetRule | ExecRule | SignalRule | Block
 """Whatever has an id."""
 
 
@@ -290,6 +323,7 @@ class PolicyFile:
     blocks: tuple[Block, ...]
     env: EnvRule
     audit: AuditRule | None
+    signals: tuple[SignalRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +359,7 @@ class Policy:
         sources: Every file that was read.
         blocks: Rules for some programs only, in the order they were met.
         network: The network rules, in the order they were met.
+        signals: The signal rules, in the order they were met.
     """
 
     name: str
@@ -338,6 +373,7 @@ class Policy:
     sources: tuple[SourceFile, ...]
     blocks: tuple[Block, ...] = ()
     network: tuple[NetRule, ...] = ()
+    signals: tuple[SignalRule, ...] = ()
 
     @property
     def hides(self) -> bool:

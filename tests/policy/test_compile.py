@@ -144,7 +144,7 @@ def test_round_trip(load: Load) -> None:
     ]
     assert next(r.src for r in blob.read_rules(data) if r.src != "built-in") == "agent.yaml:5"
     parts = msgpack.unpackb(data, use_list=False)
-    assert parts[:5] == ("SVB", 5, FLAG_TMP, 1, b"\0" * 8)
+    assert parts[:5] == ("SVB", 6, FLAG_TMP, 1, b"\0" * 8)
     assert parts[6:11] == (
         compiled.paths,
         compiled.names,
@@ -152,7 +152,7 @@ def test_round_trip(load: Load) -> None:
         compiled.floor,
         compiled.env,
     )
-    assert parts[11:] == ((), ())
+    assert parts[11:] == ((), (), ())
     assert len(parts[5][0]) == 11
 
 
