@@ -75,9 +75,9 @@ CALLS: dict[str, Callable[[int, int], str]] = {
 }
 
 
-def seen(sender: int, seconds: float) -> str:
-    """What arrived: number, code, whether the sender is named, and the value."""
-    got = signal.sigtimedwait(WATCHED, seconds)
+def seen(sender: int) -> str:
+    """What is pending: number, code, and whether the sender is named."""
+    got = signal.sigtimedwait(WATCHED, 0)
     if got is None:
         return "nothing"
     return f"{int(got.si_signo)} code={got.si_code} {'sender' if got.si_pid == sender else 'other'}"
@@ -94,8 +94,8 @@ class Receiver:
         if self.pid == 0:
             os.close(theirs)
             sender = struct.unpack("q", os.read(ours, 8))[0]
-            wait = 2.0 if struct.unpack("?", os.read(ours, 1))[0] else 0.0
-            os.write(tell, seen(sender, wait).encode())
+            os.read(ours, 1)  # sent, and so pending
+            os.write(tell, seen(sender).encode())
             os._exit(0)
         os.close(ours)
         os.close(tell)
@@ -105,7 +105,7 @@ class Receiver:
         """Send, and say what came of it."""
         os.write(self._tell, struct.pack("q", sender or os.getpid()))
         result = send()
-        os.write(self._tell, struct.pack("?", result == "0"))
+        os.write(self._tell, b"x")
         return f"{result} {self.end()}"
 
     def end(self) -> str:
@@ -145,11 +145,12 @@ def main(number: int, names: list[str]) -> None:
     for name in names or CALLS:
         call = CALLS[name]
         result = call(os.getpid(), number)
-        print(name, "self", result, seen(os.getpid(), 0))
+        print(name, "self", result, seen(os.getpid()))
         receiver = Receiver()
         print(name, "child", receiver.after(lambda c=call, r=receiver: c(r.pid, number)))  # type: ignore[misc]
         print(name, "others", to_others(call, number))
-        print(name, "nobody", call(4194303, number), flush=True)
+        if name != "queue-as-kernel":  # natively EPERM, before anybody is looked up
+            print(name, "nobody", call(4194303, number), flush=True)
 
 
 if __name__ == "__main__":
