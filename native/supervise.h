@@ -108,7 +108,7 @@ struct sv_when {
 	int32_t arg;
 	uint64_t mask;
 	uint64_t value;
-	int32_t klass;		/* SV_CLASS_ALLOW, _ABSENT, or _BROKER and _VERIFY (= notify) */
+	int32_t klass;		/* SV_CLASS_ALLOW, _ABSENT, _SIGNAL, or _BROKER and _VERIFY (= notify) */
 	int32_t err;
 };
 

@@ -12,6 +12,7 @@
 #include "syscalls/nr.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -258,4 +259,25 @@ void sv_do_signal(struct sv_work *w)
 		go_on(w);
 	else
 		judge(w, &a);
+}
+
+/* A descriptor's signals, of which any may be chosen, go to its owner. */
+void sv_do_owner(struct sv_work *w)
+{
+	const pid_t pid = (pid_t)w->call.args[2];
+	uint32_t who = SV_WHO_TREE;
+	pid_t tgid;
+	int rc = 0;
+
+	if (w->sh->observe || ((int)w->call.args[1] == F_SETOWN && !pid))
+		return sv_let_go(w);
+	if ((int)w->call.args[1] == F_SETOWN && pid > 0)
+		rc = find(w, pid, &who, &tgid);
+	if (rc < 0)
+		sv_fail_call(w, -rc);
+	else if (who == SV_WHO_SELF || !sv_match_signal_asked(w->sh->policy, 0, who))
+		sv_let_go(w);
+	else
+		sv_refuse_why(w, EPERM, "signal rules speak of whom this descriptor's signals would "
+					"go to");
 }

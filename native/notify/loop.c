@@ -58,7 +58,7 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_memory] = sv_do_memory, [SV_HOW_ptrace] = sv_do_ptrace,
 	[SV_HOW_refuse] = sv_do_refuse, [SV_HOW_namespaces] = sv_do_namespaces,
 	[SV_HOW_sendto] = sv_do_sendto, [SV_HOW_sockname] = sv_do_sockname,
-	[SV_HOW_signal] = sv_do_signal,
+	[SV_HOW_signal] = sv_do_signal, [SV_HOW_owner] = sv_do_owner,
 	[SV_HOW_ipc_get] = sv_do_ipc_get, [SV_HOW_ipc] = sv_do_ipc,
 	[SV_HOW_mq_open] = sv_do_mq_open, [SV_HOW_mq_unlink] = sv_do_mq_unlink,
 	[SV_HOW_rlimit] = sv_do_rlimit, [SV_HOW_domain] = sv_do_domain,

@@ -73,6 +73,9 @@ static const struct sv_when whens[] = {
 	{ __NR_ptrace, 0, WORD, PTRACE_TRACEME, SV_CLASS_VERIFY, 0 },
 	{ __NR_ptrace, 0, WORD, PTRACE_ATTACH, SV_CLASS_VERIFY, 0 },
 	{ __NR_ptrace, 0, WORD, PTRACE_SEIZE, SV_CLASS_VERIFY, 0 },
+	/* F_SETOWN, F_SETOWN_EX: whoever gets a descriptor's signals */
+	{ __NR_fcntl, 1, WORD, F_SETOWN, SV_CLASS_SIGNAL, 0 },
+	{ __NR_fcntl, 1, WORD, F_SETOWN_EX, SV_CLASS_SIGNAL, 0 },
 	/* sendto(2) without an address */
 	{ __NR_sendto, 4, ~0ULL, 0, SV_CLASS_ALLOW, 0 },
 	/* data that opens a connection by itself */

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from supervisor.errors import SupervisorError
 from supervisor.model import Row
 from supervisor.policy import blob, debuggers
-from supervisor.policy.bpf import CLASS_ALLOW, CLASS_VERIFY, build_filter
+from supervisor.policy.bpf import CLASS_ALLOW, CLASS_SIGNAL, CLASS_VERIFY, build_filter
 from supervisor.policy.cache import Entry
 from supervisor.policy.compile import (
     FLAG_DEBUG,
@@ -118,9 +118,16 @@ def _asked(row: RowLike, policy: Policy) -> RowLike:
 def _asked_tests(
     rows: Sequence[RowLike], tests: Iterable[WhenLike], policy: Policy
 ) -> list[WhenLike]:
-    """Return the argument tests of a run: an open with O_PATH may lie in another tree, too."""
+    """Return the argument tests of a run: an open with O_PATH may lie in another tree, too.
+
+    What only signal rules ask is left out without them: each test costs every such call.
+    """
     opens = {row.nr for row in rows if row.name in ("open", "openat") and policy.trees}
-    return [test for test in tests if test.nr not in opens]
+    return [
+        test
+        for test in tests
+        if test.nr not in opens and (test.klass != CLASS_SIGNAL or policy.signals)
+    ]
 
 
 def _entry(policy: Policy, compiled: Compiled, data: bytes) -> Entry:

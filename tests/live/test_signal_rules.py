@@ -272,6 +272,31 @@ os.waitpid(other, 0)
     assert f"{child} got True" in lines
 
 
+def test_descriptors_signal_nobody_that_rules_speak_of(supervised: Supervised) -> None:
+    """The owner of a descriptor gets its signals, whichever is chosen: only the caller itself,
+    and those that no rule speaks of, can be made one."""
+    code = """
+import fcntl
+r, w = os.pipe()
+child = os.fork() or (time.sleep(5), os._exit(0))
+own = struct.pack("ii", 1, os.getpid())
+for owner in (0, os.getpid(), child, -os.getpgid(0)):
+    print(attempt(fcntl.fcntl, r, fcntl.F_SETOWN, owner))
+print(attempt(fcntl.fcntl, r, 15, own) == own)
+os.kill(child, 9)
+os.wait()
+"""
+    program = [PYTHON, "-B", "-c", HEAD + code, HERE]
+    native = ["0", "0", "0", "0", "True"]
+    assert supervised.natively(program).lines() == native
+    others = run(supervised, code, "id: no, deny: URG, target: others").lines()
+    assert others == ["0", "0", "0", "EPERM", "False"]
+    child = run(supervised, code, "id: no, deny: USR1, target: child").lines()
+    assert child == ["0", "0", "EPERM", "EPERM", "False"]
+    without = with_rules("id: no, deny: URG").partition("signals:")[0]
+    assert supervised(program, without, "-q").lines() == native
+
+
 def test_blocked_and_ignored(supervised: Supervised) -> None:
     """A steered signal waits where it is blocked and is dropped where it is ignored; one to the
     caller itself is there when the call returns."""

@@ -155,6 +155,11 @@ def test_signals_without_rules_stay_in_the_kernel() -> None:
     for signals, verdict in ((False, bpf_sim.ALLOW), (True, bpf_sim.NOTIFY)):
         program = build_filter(rows, tests, signals=signals)
         assert {bpf_sim.run(program, nr) for nr in calls} == {verdict}
+        fcntl = next(row.nr for row in rows if row.name == "fcntl")
+        for command in range(20):
+            told = signals and command in {8, 15}  # F_SETOWN, F_SETOWN_EX
+            wanted = bpf_sim.NOTIFY if told else bpf_sim.ALLOW
+            assert bpf_sim.run(program, fcntl, (0, command, 0, 0, 0, 0)) == wanted
 
 
 def test_argument_tests() -> None:
