@@ -215,6 +215,21 @@ static void issue(struct sv_work *w, const struct aim *a, int sig)
 	sv_tracer_submit(w->sh->tracer, plan);
 }
 
+/* What one member's steer makes of the call reaches them all: is it denied for another one?
+ * For a single target that is an error of the policy. Then w->match is that rule. */
+static bool denied_after(struct sv_work *w, const struct aim *a, int to)
+{
+	struct sv_match after;
+
+	if (to == a->sig || to < 1)
+		return false;
+	sv_match_signal(w->sh->policy, to, a->who, &after);
+	if (after.action != SV_DENY)
+		return false;
+	w->match = after;
+	return true;
+}
+
 static void judge(struct sv_work *w, const struct aim *a)
 {
 	const int to = sv_match_signal(w->sh->policy, a->sig, a->who, &w->match);
@@ -223,7 +238,7 @@ static void judge(struct sv_work *w, const struct aim *a)
 	name_it(w, a);
 	if (w->sh->observe)
 		return go_on(w);
-	if (w->match.action == SV_DENY)
+	if (w->match.action == SV_DENY || denied_after(w, a, to))
 		return sv_refuse(w);
 	if (to == SV_SIGNAL_TORN)
 		return sv_refuse_why(w, EPERM, "rules steer this signal to different ones for the "

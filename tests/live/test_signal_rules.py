@@ -176,6 +176,15 @@ def test_groups(supervised: Supervised, how: str) -> None:
     assert alone == (native if how in ("theirs", "missing") else refused)
 
 
+def test_a_steered_group_gets_nothing_that_is_denied(supervised: Supervised) -> None:
+    """What is steered for one member reaches all, so a denial of it for another one counts."""
+    rules = (
+        "id: soft, steer: USR1, to: TERM, target: child",
+        "id: no, deny: TERM, target: others",
+    )
+    assert group(supervised, "own", USR1, *rules) == ["EPERM nothing", "nothing"]
+
+
 def test_a_group_that_rules_would_tear(supervised: Supervised) -> None:
     """Where members would get different signals, none is sent, and it is told."""
     rules = (
