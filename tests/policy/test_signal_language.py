@@ -117,8 +117,7 @@ def test_errors(errors: Errors, rule: str, where: str, message: str) -> None:
             "rule 'a' can never win",
         ),
         (
-            "{id: a, steer: HUP, to: none}, {deny: HUP, target: self}, {deny: HUP, target: child},"
-            " {deny: HUP, target: others}",
+            "{id: a, steer: IO, to: none, target: self}, {deny: [IO, HUP]}, {deny: HUP}",
             "rule 'a' can never win",
         ),
         ("{id: a, deny: HUP}, {id: a, deny: INT}", "repeated rule id 'a'"),
@@ -127,6 +126,14 @@ def test_errors(errors: Errors, rule: str, where: str, message: str) -> None:
 def test_rules_that_cannot_live_together(errors: Errors, rules: str, message: str) -> None:
     """Ties, steers to what is denied and rules that never win are errors."""
     assert message in errors(f"signals: [{rules}]\n")
+
+
+def test_a_rule_that_only_together_others_cover(errors: Errors, load: Load) -> None:
+    """Denials for each target leave a steer for all of them nothing; two of three do."""
+    steer = "signals: [{id: a, steer: HUP, to: none}"
+    parts = [f", {{deny: HUP, target: {who}}}" for who in ("self", "child", "others")]
+    assert "rule 'a' can never win" in errors(steer + "".join(parts) + "]\n")
+    load(steer + "".join(parts[:2]) + "]\n")
 
 
 def test_rules_that_can(load: Load) -> None:
