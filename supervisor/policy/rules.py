@@ -372,8 +372,9 @@ def _signal(reader: Reader, node: Node, word: str, others: tuple[str, ...]) -> i
     number = signals.NUMBERS.get(word, 0)
     if not number:
         plain = word.upper().removeprefix("SIG")
-        hint = plain if plain in signals.NUMBERS else suggest(plain, signals.NUMBERS)
-        hint = hint or suggest(word, others)
+        known = (*others, *signals.NUMBERS)
+        meant = word.lower() if word.lower() in others else plain
+        hint = meant if meant in known else suggest(meant, known)
         reader.fail(node, f"unknown signal {quote(word)}", hint=hint)
     return number
 

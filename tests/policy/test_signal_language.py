@@ -81,7 +81,7 @@ def test_the_matcher(load: Load) -> None:
         ("{deny: SIGTERM}", "3:12", "unknown signal 'SIGTERM' (did you mean 'TERM'?)"),
         ("{deny: [HUP, term]}", "3:18", "unknown signal 'term' (did you mean 'TERM'?)"),
         ("{deny: TREM}", "3:12", "unknown signal 'TREM' (did you mean 'TERM'?)"),
-        ("{deny: alll}", "3:12", "unknown signal 'alll' (did you mean 'all'?)"),
+        ("{deny: ALL}", "3:12", "unknown signal 'ALL' (did you mean 'all'?)"),
         ("{deny: RTMIN+31}", "3:12", "unknown signal 'RTMIN+31'"),
         ("{deny: '9'}", "3:12", "unknown signal '9'"),
         ("{deny: TERM, target: parent}", "3:26", "unknown target 'parent'"),
