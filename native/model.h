@@ -27,7 +27,7 @@ struct sv_call {
 	uint64_t args[SV_ARGS];
 };
 
-enum sv_rule_kind { SV_RULE_FILES, SV_RULE_EXEC, SV_RULE_NETWORK };
+enum sv_rule_kind { SV_RULE_FILES, SV_RULE_EXEC, SV_RULE_NETWORK, SV_RULE_SIGNAL };
 enum sv_dest_kind { SV_DEST_NONE, SV_DEST_FILE, SV_DEST_TREE, SV_DEST_ARGV, SV_DEST_TRASH };
 enum sv_record { SV_RECORD_DENIALS, SV_RECORD_CHANGES, SV_RECORD_ALL };
 

@@ -51,6 +51,15 @@ enum sv_net_op {
 	SV_OP_SEND = 0x800	/* in events: sending to an address, which is decided as connect */
 };
 
+/* The operation of signal rules, and whom a signal goes to, seen from its sender. */
+enum sv_signal_op { SV_OP_SIGNAL = 0x1000 };
+enum sv_who {
+	SV_WHO_SELF = 1,	/* the calling process */
+	SV_WHO_CHILD = 2,	/* a process that it is the parent of */
+	SV_WHO_OTHERS = 4,	/* whoever else is in the tree */
+	SV_WHO_TREE = 7
+};
+
 /* What a network rule speaks of, and what sv_decide_net() is asked about. */
 enum sv_net_kind {
 	SV_NET_ADDRESS,		/* 4 or 16 bytes */
@@ -65,7 +74,8 @@ enum sv_class {
 	SV_CLASS_VERIFY,	/* notified; continued when its registers allow it, or refused and told */
 	SV_CLASS_ABSENT,	/* refused by the filter, untold */
 	SV_CLASS_LOOK,		/* stays in the kernel, but where the policy hides names: then broker */
-	SV_CLASS_NET		/* the same, where the policy has network rules */
+	SV_CLASS_NET,		/* the same, where the policy has network rules */
+	SV_CLASS_SIGNAL		/* the same, where the policy has signal rules */
 };
 
 /* How a decision was carried out. */
@@ -116,7 +126,7 @@ struct sv_when {
 	int32_t arg;
 	uint64_t mask;
 	uint64_t value;
-	int32_t klass;		/* SV_CLASS_ALLOW, _ABSENT, or _BROKER and _VERIFY (= notify) */
+	int32_t klass;		/* SV_CLASS_ALLOW, _ABSENT, _SIGNAL, or _BROKER and _VERIFY (= notify) */
 	int32_t err;
 };
 
@@ -218,6 +228,9 @@ int sv_decide(const uint8_t *blob, size_t len, const char *tmp, uint32_t op,
 int sv_decide_net(const uint8_t *blob, size_t len, const char *tmp, uint32_t op, int kind,
 		  const uint8_t *subject, size_t n, int port, uint32_t blocks,
 		  struct sv_verdict *out, struct sv_err *err);
+/* The same about a signal to one or more enum sv_who. */
+int sv_decide_signal(const uint8_t *blob, size_t len, const char *tmp, int sig, uint32_t who,
+		     struct sv_verdict *out, struct sv_err *err);
 /* Bits of the blocks that a program starts, or -errno. */
 int sv_starts(const uint8_t *blob, size_t len, const char *tmp, const uint8_t *path, size_t path_len,
 	      const uint8_t *name, size_t name_len, struct sv_err *err);

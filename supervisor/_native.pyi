@@ -148,6 +148,16 @@ class _Lib:
         out: VerdictPtr,
         err: ErrPtr,
     ) -> int: ...
+    def sv_decide_signal(
+        self,
+        blob: CData,
+        size: int,
+        tmp: bytes,
+        sig: int,
+        who: int,
+        out: VerdictPtr,
+        err: ErrPtr,
+    ) -> int: ...
     def sv_starts(
         self,
         blob: CData,

@@ -314,6 +314,24 @@ def decide_net(
     return _verdict(code, out, err)
 
 
+def decide_signal(blob: bytes, signal: int, who: int, *, tmp: bytes = b"") -> Verdict:
+    """Ask the matcher about a signal, without a session.
+
+    Args:
+        blob: bytes of the compiled policy.
+        signal: its number.
+        who: one or more of enum sv_who.
+        tmp: as for :func:`decide`.
+
+    Raises:
+        SupervisorError: the blob or the question was refused.
+    """
+    out = ffi.new("struct sv_verdict *")
+    err = ffi.new("struct sv_err *")
+    code = lib.sv_decide_signal(ffi.from_buffer(blob), len(blob), tmp, signal, who, out, err)
+    return _verdict(code, out, err)
+
+
 def _verdict(code: int, out: VerdictPtr, err: ErrPtr) -> Verdict:
     if code < 0:
         raise _failure(err)

@@ -91,7 +91,7 @@ static struct sv_exec_memo *make_memo(const struct sv_work *w)
 	return m;
 }
 
-static void fill_call(const struct sv_work *w, struct sv_exec_plan *plan)
+void sv_plan_call(const struct sv_work *w, struct sv_exec_plan *plan)
 {
 	plan->id = w->call.id;
 	plan->tid = w->call.tid;
@@ -99,6 +99,7 @@ static void fill_call(const struct sv_work *w, struct sv_exec_plan *plan)
 	memcpy(plan->args, w->call.args, sizeof(plan->args));
 	plan->rule = w->match.rule;
 	plan->action = w->match.action;
+	plan->user = make_memo(w);
 	plan->blocks = w->blocks;
 	plan->starts = w->starts;
 }
@@ -114,8 +115,7 @@ static int fill_plan(const struct sv_work *w, struct sv_exec_plan *plan, struct 
 {
 	const struct sv_pathname *n = &w->in.name[0];
 
-	fill_call(w, plan);
-	plan->user = make_memo(w);
+	sv_plan_call(w, plan);
 	plan->dev = image->dev;
 	plan->ino = image->ino;
 	plan->script = image->script;

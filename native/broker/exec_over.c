@@ -36,7 +36,7 @@ static void told(struct sv_shared *sh, const struct sv_exec_plan *plan,
 		e.ops = m->ops;
 		e.path = (struct sv_str){ (const uint8_t *)m->path, m->path_len };
 	}
-	if (plan->kind == SV_PLAN_STEER)
+	if (plan->new_path)
 		e.path2 = (struct sv_str){ (const uint8_t *)plan->new_path, plan->new_path_len };
 	sv_tracee_comm(&t, comm, sizeof(comm));
 	e.comm = (struct sv_str){ (const uint8_t *)comm, strlen(comm) };
@@ -89,7 +89,12 @@ static void done(void *ctx, const struct sv_exec_plan *plan, const struct sv_exe
 		sv_count_denied(sh, plan->tid);
 		told(sh, plan, r, SV_EVENT_FAULT, SV_EFFECT_ERRNO);
 		break;
-	case SV_EXEC_FAILED: case SV_EXEC_GONE: case SV_EXEC_AGAIN:
+	case SV_EXEC_FAILED:
+		give_back(sh, plan);
+		if (plan->asked && (plan->action != SV_ALLOW || sh->record == SV_RECORD_ALL))
+			told(sh, plan, r, SV_EVENT_CALL, SV_EFFECT_REWRITE);
+		break;
+	case SV_EXEC_GONE: case SV_EXEC_AGAIN:
 		give_back(sh, plan);
 		break;
 	}

@@ -14,16 +14,16 @@ enum { IOPRIO_WHO_PROCESS = 1 };
 static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
 				   CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
-static bool inside(const struct sv_work *w, pid_t pid)
+bool sv_pid_inside(const struct sv_work *w, pid_t pid)
 {
 	return pid == 0 || pid == w->call.tid || sv_in_tree(w->paths.proc_fd, pid);
 }
 
 /* A number below zero is nobody's, and the kernel says so in each call's own way.
  * One that nobody has now may be somebody's later: that is said here. */
-static void verify_pid(struct sv_work *w, pid_t pid)
+void sv_verify_pid(struct sv_work *w, pid_t pid)
 {
-	if (pid < 0 || inside(w, pid))
+	if (pid < 0 || sv_pid_inside(w, pid))
 		sv_let_go(w);
 	else if (kill(pid, 0) < 0 && errno == ESRCH)
 		sv_fail_call(w, ESRCH);
@@ -33,7 +33,7 @@ static void verify_pid(struct sv_work *w, pid_t pid)
 
 void sv_do_pid(struct sv_work *w)
 {
-	verify_pid(w, w->in.pid);
+	sv_verify_pid(w, w->in.pid);
 }
 
 /* A block that could be left by setting a limit would be none. */
@@ -47,7 +47,7 @@ void sv_do_rlimit(struct sv_work *w)
 	else if (own)
 		sv_let_go(w);
 	else
-		verify_pid(w, w->in.pid);
+		sv_verify_pid(w, w->in.pid);
 }
 
 /* A group or a user would take the supervisor along. */
@@ -56,18 +56,9 @@ void sv_do_which(struct sv_work *w)
 	const int process = w->call.nr == __NR_ioprio_set ? IOPRIO_WHO_PROCESS : PRIO_PROCESS;
 
 	if (w->in.which == process)
-		verify_pid(w, w->in.pid);
+		sv_verify_pid(w, w->in.pid);
 	else
 		sv_refuse_why(w, EPERM, "a process group or a user reaches beyond the tree");
-}
-
-/* Only where the kernel has no Landlock scope for signals. */
-void sv_do_signal(struct sv_work *w)
-{
-	if (w->in.pid > 0)
-		verify_pid(w, w->in.pid);
-	else
-		sv_refuse_why(w, EPERM, "a process group reaches beyond the tree on this kernel");
 }
 
 /* The call itself is harmless; from here on the broker must ask whose

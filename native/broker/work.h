@@ -136,8 +136,14 @@ sv_handler sv_do_pid, sv_do_which, sv_do_creds, sv_do_socket, sv_do_socketpair, 
 sv_handler sv_do_bind, sv_do_listen, sv_do_sendto, sv_do_sendmsg, sv_do_sendmmsg, sv_do_sockname;
 sv_handler sv_do_signal, sv_do_ioctl, sv_do_setsockopt, sv_do_refuse, sv_do_namespaces;
 sv_handler sv_do_memory, sv_do_ptrace, sv_do_ipc_get, sv_do_ipc, sv_do_mq_open, sv_do_mq_unlink;
-sv_handler sv_do_rlimit, sv_do_domain;
+sv_handler sv_do_rlimit, sv_do_domain, sv_do_owner;
 
+/* broker/process.c: is it the caller, or in the tree? And the answer to a call about it. */
+bool sv_pid_inside(const struct sv_work *w, pid_t pid);
+void sv_verify_pid(struct sv_work *w, pid_t pid);
+
+/* broker/exec.c: the call, its judgement and what is told of it, into the plan. */
+void sv_plan_call(const struct sv_work *w, struct sv_exec_plan *plan);
 /* What the tracer calls back. */
 extern const struct sv_tracer_ops sv_exec_ops;
 

@@ -29,7 +29,7 @@ enum sv_plan_kind {
 
 enum sv_exec_outcome {
 	SV_EXEC_RAN,		/* verified; it runs once done() returns */
-	SV_EXEC_FAILED,		/* the kernel said err; REWRITE: the call is over */
+	SV_EXEC_FAILED,		/* the kernel said err; REWRITE: the call is over, or the task ended in it */
 	SV_EXEC_KILLED,		/* the wrong thing was about to run: ended */
 	SV_EXEC_GONE,		/* the task died, or left the call, before anything ran */
 	SV_EXEC_REFUSED,	/* could not be traced: the call returned err */
@@ -60,7 +60,7 @@ struct sv_exec_plan {
 	size_t head_len;	/*   its argument, path); needed to compare a script's argv */
 	char *argv;		/* as judged; STEER: new_argv is compared instead */
 	size_t argv_len;
-	char *new_path;		/* STEER */
+	char *new_path;		/* STEER; REWRITE: what is told of the new call, or NULL */
 	size_t new_path_len;
 	char *new_argv;
 	size_t new_argv_len;
@@ -71,6 +71,7 @@ struct sv_exec_plan {
 	size_t new_env_len;
 	int new_nr;		/* REWRITE */
 	uint64_t new_args[SV_ARGS];
+	bool asked;		/*   the filter notifies the new call, too: it is let go then */
 	int close_fd;		/*   and close this descriptor of the task's afterwards; -1 = none */
 	int pin_fd;		/* held until the outcome, then closed; -1 = none */
 	int rule;

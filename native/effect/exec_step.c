@@ -129,8 +129,8 @@ static void parked(struct sv_tracer *t, struct sv_task *task)
 		return;
 	}
 	rc = sv_rewrite_regs(task, p->new_nr, p->new_args);
-	if (rc < 0) {
-		steered(t, task, rc);
+	if (rc < 0 || p->asked) {
+		steered(t, task, rc < 0 ? rc : 1);
 		return;
 	}
 	sv_task_state_set(t, task, SV_TASK_REWRITTEN);
@@ -179,6 +179,22 @@ static void rewritten(struct sv_tracer *t, struct sv_task *task)
 	leave(t, task, SV_EXEC_FAILED, res < 0 && res >= -4095 ? (int)-res : 0, NULL, 0);
 }
 
+/* The stop after a rewritten call that was notified and let go: it is over, whatever it
+ * returned. Its signals come once the task is let go. */
+static void asked_over(struct sv_tracer *t, struct sv_task *task)
+{
+	struct sv_regs regs;
+	int rc = sv_regs_get(task->plan.tid, &regs);
+	int64_t res = rc < 0 ? 0 : sv_regs_result(&regs);
+
+	if (rc == 0)
+		rc = sv_rewrite_undo(task, false, res);
+	if (rc < 0)
+		lost(t, task, rc);
+	else
+		leave(t, task, SV_EXEC_FAILED, res < 0 && res >= -4095 ? (int)-res : 0, NULL, 0);
+}
+
 static void syscall_stop(struct sv_tracer *t, struct sv_task *task)
 {
 	int rc = 0;
@@ -197,6 +213,8 @@ static void syscall_stop(struct sv_tracer *t, struct sv_task *task)
 		steered(t, task, sv_steer_mapped(task, &t->areas));
 	} else if (task->state == SV_TASK_REWRITTEN) {
 		rewritten(t, task);
+	} else if (task->plan.asked && task->state == SV_TASK_RUNNING) {
+		asked_over(t, task);
 	} else {
 		left_call(t, task, 0);
 	}
@@ -259,7 +277,9 @@ static struct sv_task *exec_event(struct sv_tracer *t, pid_t pid)
 
 static void ended(struct sv_tracer *t, struct sv_task *task)
 {
-	if (task->state != SV_TASK_KILLED)
+	if (task->plan.asked && task->state == SV_TASK_RUNNING)
+		sv_task_report(t, task, SV_EXEC_FAILED, 0, NULL);	/* perhaps by that call */
+	else if (task->state != SV_TASK_KILLED)
 		sv_task_report(t, task, SV_EXEC_GONE, 0, "the task ended in its call");
 	sv_task_drop(t, task);
 }

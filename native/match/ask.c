@@ -3,6 +3,7 @@
 #include "match/blocks.h"
 #include "match/judge.h"
 #include "match/net.h"
+#include "match/signal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -120,6 +121,23 @@ int sv_decide_net(const uint8_t *blob, size_t len, const char *tmp, uint32_t op,
 	if (!p)
 		return err && err->code ? -err->code : -EINVAL;
 	sv_match_peer_told(p, blocks, op, &peer, &m);
+	to_verdict(&m, out);
+	sv_policy_free(p);
+	return 0;
+}
+
+int sv_decide_signal(const uint8_t *blob, size_t len, const char *tmp, int sig, uint32_t who,
+		     struct sv_verdict *out, struct sv_err *err)
+{
+	struct sv_match m;
+	struct sv_policy *p;
+
+	if (sig < 1 || sig > SV_SIGNALS || !who || who & ~(uint32_t)SV_WHO_TREE)
+		return sv_fail(err, EINVAL, "decide", "no such signal or target");
+	p = sv_policy_load(blob, len, tmp, err);
+	if (!p)
+		return err && err->code ? -err->code : -EINVAL;
+	sv_match_signal(p, sig, who, &m);
 	to_verdict(&m, out);
 	sv_policy_free(p);
 	return 0;

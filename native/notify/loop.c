@@ -59,7 +59,7 @@ static sv_handler *const handlers[] = {
 	[SV_HOW_memory] = sv_do_memory, [SV_HOW_ptrace] = sv_do_ptrace,
 	[SV_HOW_refuse] = sv_do_refuse, [SV_HOW_namespaces] = sv_do_namespaces,
 	[SV_HOW_sendto] = sv_do_sendto, [SV_HOW_sockname] = sv_do_sockname,
-	[SV_HOW_signal] = sv_do_signal,
+	[SV_HOW_signal] = sv_do_signal, [SV_HOW_owner] = sv_do_owner,
 	[SV_HOW_ipc_get] = sv_do_ipc_get, [SV_HOW_ipc] = sv_do_ipc,
 	[SV_HOW_mq_open] = sv_do_mq_open, [SV_HOW_mq_unlink] = sv_do_mq_unlink,
 	[SV_HOW_rlimit] = sv_do_rlimit, [SV_HOW_domain] = sv_do_domain,
@@ -98,8 +98,8 @@ static int take_identity(struct sv_work *w)
 	struct sv_creds c;
 	int rc;
 
-	/* execve is done by the kernel, with the caller's own identity */
-	if (w->row->how == SV_HOW_exec ||
+	/* done by the kernel, with the caller's own identity */
+	if (w->row->how == SV_HOW_exec || w->row->how == SV_HOW_signal ||
 	    !atomic_load_explicit(&w->sh->creds_changed, memory_order_acquire))
 		return 0;
 	/* a task that changed its ids hides its folders from other identities */
@@ -123,7 +123,8 @@ static void handle(struct sv_work *w)
 		     handlers[w->row->how] : NULL;
 	if (!fn)
 		return sv_refuse_why(w, ENOSYS, "a call that the table does not know");
-	if (w->row->how == SV_HOW_exec && sv_tracer_reentry(w->sh->tracer, &w->call))
+	if ((w->row->how == SV_HOW_exec || w->row->how == SV_HOW_signal) &&
+	    sv_tracer_reentry(w->sh->tracer, &w->call))
 		return;
 	rc = sv_decode(&w->t, w->row, &w->in);
 	if (rc < 0)

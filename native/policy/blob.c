@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const uint32_t net_ops = SV_OP_CONNECT | SV_OP_BIND;
+static const uint32_t rule_ops = SV_OP_CONNECT | SV_OP_BIND | SV_OP_SIGNAL | SV_BLOB_HIDE | 0xff;
 
 static int read_header(struct sv_load *l)
 {
@@ -17,7 +18,7 @@ static int read_header(struct sv_load *l)
 	struct sv_str magic;
 	size_t n;
 
-	if (!sv_mp_array(&l->r, 14, &n) || n != 14 || !sv_mp_str(&l->r, 3, &magic) ||
+	if (!sv_mp_array(&l->r, 15, &n) || n != 15 || !sv_mp_str(&l->r, 3, &magic) ||
 	    magic.n != 3 || memcmp(magic.p, "SVB", 3) != 0)
 		return sv_load_damaged(l, "no policy blob at all");
 	if (!sv_mp_uint(&l->r, UINT32_MAX, &version) || version != SV_BLOB_VERSION)
@@ -68,6 +69,12 @@ static bool fits_network(const struct sv_rule *r)
 	       (r->action == SV_ALLOW || r->action == SV_DENY);
 }
 
+static bool fits_signal(const struct sv_rule *r)
+{
+	return r->ops == SV_OP_SIGNAL && !r->hides && r->dest_kind == SV_DEST_NONE &&
+	       (r->action == SV_STEER || r->action == SV_DENY);
+}
+
 /* What the four numbers of a rule may be together. */
 static bool fits(const struct sv_rule *r)
 {
@@ -75,6 +82,8 @@ static bool fits(const struct sv_rule *r)
 		return false;
 	if (r->kind == SV_RULE_NETWORK)
 		return fits_network(r);
+	if (r->kind == SV_RULE_SIGNAL)
+		return fits_signal(r);
 	if (r->ops > 0xff)
 		return false;
 	if (r->kind == SV_RULE_EXEC && r->ops != SV_OP_EXEC)
@@ -117,7 +126,8 @@ static int read_block(struct sv_load *l, struct sv_rule *r)
 	if (!sv_mp_uint(&l->r, SV_BLOCKS, &block))
 		return sv_load_damaged(l, "the block of a rule");
 	r->block = (uint8_t)block;
-	if (block && (r->digest || (r->action != SV_ALLOW && r->action != SV_DENY)))
+	if (block && (r->digest || r->kind == SV_RULE_SIGNAL ||
+		      (r->action != SV_ALLOW && r->action != SV_DENY)))
 		return sv_load_damaged(l, "a rule that no block may have");
 	return 0;
 }
@@ -130,8 +140,8 @@ static int read_rule(struct sv_load *l, struct sv_rule *r)
 
 	if (!sv_mp_array(&l->r, 11, &n) || n != 11)
 		return sv_load_damaged(l, "a rule");
-	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_NETWORK, &kind) ||
-	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, net_ops | SV_BLOB_HIDE | 0xff, &ops) ||
+	if (!sv_mp_str(&l->r, SV_BLOB_ID, &r->id) || !sv_mp_uint(&l->r, SV_RULE_SIGNAL, &kind) ||
+	    !sv_mp_uint(&l->r, SV_DENY, &action) || !sv_mp_uint(&l->r, rule_ops, &ops) ||
 	    !sv_mp_uint(&l->r, 4095, &code) || !read_texts(l, r) ||
 	    !sv_mp_uint(&l->r, SV_DEST_TRASH, &dest))
 		return sv_load_damaged(l, "a rule");
@@ -198,7 +208,8 @@ static int load_all(struct sv_load *l)
 {
 	int (*const parts[])(struct sv_load *) = { read_header, read_rules, sv_load_paths, sv_load_names,
 						sv_load_argvs, sv_load_floor,
-						sv_load_env, sv_load_blocks, sv_load_network, sv_load_limits };
+						sv_load_env, sv_load_blocks, sv_load_network, sv_load_limits,
+						sv_load_signals };
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -272,6 +283,7 @@ void sv_policy_free(struct sv_policy *p)
 	sv_trie_free(p->trie);
 	free(p->rules);
 	free(p->floor);
+	free(p->signals);
 	free(p->names);
 	free(p->blob);
 	free(p);

@@ -23,7 +23,8 @@ enum {
 	SV_BLOB_FILTER = 4096,	/* instructions of 8 bytes */
 	SV_BLOB_TMP = 0x01,	/* first byte of what lies in the private folder */
 	SV_BLOB_HIDE = 0x100,	/* with a rule's operations: it hides names */
-	SV_BLOB_ABSTRACT = 1024	/* patterns of abstract names, which are looked at one by one */
+	SV_BLOB_ABSTRACT = 1024,	/* patterns of abstract names, which are looked at one by one */
+	SV_BLOB_SIGNALS = 1024	/* signal rules: the same */
 };
 
 enum sv_policy_flags { SV_POLICY_OBSERVE = 1, SV_POLICY_TMP = 2, SV_POLICY_TRASH = 4,
@@ -94,6 +95,13 @@ struct sv_limit {
 	int rule;		/* by whose id it is told */
 };
 
+struct sv_signal_rule {
+	uint64_t signals;	/* bit n - 1 for signal n */
+	uint32_t who;		/* mask of enum sv_who */
+	uint32_t rule;
+	int to;			/* steer: what is sent, 0 = nothing */
+};
+
 struct sv_policy {
 	uint32_t flags;		/* enum sv_policy_flags */
 	enum sv_record record;
@@ -107,6 +115,8 @@ struct sv_policy {
 	struct sv_env env;
 	struct sv_net net;
 	struct sv_limit limits[SV_LIMITS];
+	struct sv_signal_rule *signals;
+	uint32_t nsignals;
 	uint32_t *by_rank;	/* rules in the order of ids */
 	struct sv_trie *trie;
 	bool open;		/* a block: what no rule speaks of is allowed, else */

@@ -50,7 +50,8 @@ static int read_path(struct sv_load *l)
 	uint64_t except;
 	int rc;
 
-	if (!r || r->kind == SV_RULE_NETWORK || !sv_mp_uint(&l->r, 1, &except))
+	if (!r || (r->kind != SV_RULE_FILES && r->kind != SV_RULE_EXEC) ||
+	    !sv_mp_uint(&l->r, 1, &except))
 		return sv_load_damaged(l, "a path pattern");
 	rc = sv_load_pattern(l, &text, buf, sizeof(buf));
 	if (rc < 0)

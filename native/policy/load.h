@@ -53,6 +53,8 @@ struct sv_entry sv_load_entry(const struct sv_load *l, const struct sv_rule *r, 
 /* blob_net.c */
 int sv_load_network(struct sv_load *l);
 void sv_load_free_network(struct sv_net *n);
+/* blob_signal.c */
+int sv_load_signals(struct sv_load *l);
 /* blob_blocks.c */
 int sv_load_blocks(struct sv_load *l);
 void sv_load_free_blocks(struct sv_policy *p);

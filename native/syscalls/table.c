@@ -34,7 +34,7 @@ enum { LANDLOCK_ABI_SCOPES = 6, NR_MAX = 512 };
 #define N(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_none, 0, 0, { 0 } },
 #define X(n, e, why) { __NR_##n, #n, why, SV_CLASS_ABSENT, SV_HOW_none, e, 0, { 0 } },
 #define R(n, e, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_refuse, e, 0, { 0 } },
-#define S(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_signal, 0, 0, { SV_ROLE_PID } },
+#define S(n, why) { __NR_##n, #n, why, SV_CLASS_SIGNAL, SV_HOW_signal, 0, 0, { SV_ROLE_PID } },
 #define L(n, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_domain, 0, 0, { 0 } },
 #define T(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_ALLOW, SV_HOW_##h, 0, 0, r },
 #define V(n, h, r, why) { __NR_##n, #n, why, SV_CLASS_VERIFY, SV_HOW_##h, 0, 0, r },
@@ -73,6 +73,9 @@ static const struct sv_when whens[] = {
 	{ __NR_ptrace, 0, WORD, PTRACE_TRACEME, SV_CLASS_VERIFY, 0 },
 	{ __NR_ptrace, 0, WORD, PTRACE_ATTACH, SV_CLASS_VERIFY, 0 },
 	{ __NR_ptrace, 0, WORD, PTRACE_SEIZE, SV_CLASS_VERIFY, 0 },
+	/* F_SETOWN, F_SETOWN_EX: whoever gets a descriptor's signals */
+	{ __NR_fcntl, 1, WORD, F_SETOWN, SV_CLASS_SIGNAL, 0 },
+	{ __NR_fcntl, 1, WORD, F_SETOWN_EX, SV_CLASS_SIGNAL, 0 },
 	/* sendto(2) without an address */
 	{ __NR_sendto, 4, ~0ULL, 0, SV_CLASS_ALLOW, 0 },
 	/* data that opens a connection by itself */

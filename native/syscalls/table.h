@@ -46,7 +46,7 @@ enum sv_how {
 	SV_HOW_socket, SV_HOW_socketpair, SV_HOW_sendmsg, SV_HOW_sendmmsg,
 	SV_HOW_sendto, SV_HOW_sockname, SV_HOW_ioctl, SV_HOW_setsockopt,
 	SV_HOW_ipc_get, SV_HOW_ipc, SV_HOW_mq_open, SV_HOW_mq_unlink,
-	SV_HOW_signal,
+	SV_HOW_signal, SV_HOW_owner,
 	SV_HOW_memory, SV_HOW_ptrace, SV_HOW_rlimit, SV_HOW_refuse, SV_HOW_namespaces,
 	SV_HOW_domain		/* allowed or refused as a whole; notified where a policy has blocks */
 };

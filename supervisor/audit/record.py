@@ -7,7 +7,7 @@ spaces, only objects, lists, strings and integers. Its fields:
 ``seq``      number of the line in its file, from 1, without gaps
 ``ts``       wall clock, nanoseconds since 1970
 ``mono``     monotonic clock, nanoseconds
-``type``     session_start | file | network | exec | fault | limit | session_end
+``type``     session_start | file | network | exec | signal | fault | limit | session_end
 ``session``  id of the run, 16 hex digits
 ``pid``      task that made the call; the supervisor in session_start and session_end
 ``comm``     its name
@@ -38,6 +38,7 @@ from supervisor.run.events import (
     LIMIT,
     NETWORK,
     OP_EXEC,
+    OP_SIGNAL,
     escape,
     name_of,
     op_names,
@@ -61,7 +62,9 @@ VERSION = 1
 GENESIS = "0" * 64
 """``prev`` of the first line of a file."""
 _DOMAIN = b"supervise-audit-v1\0"
-TYPES = frozenset({"session_start", "file", "network", "exec", "fault", "limit", "session_end"})
+TYPES = frozenset(
+    {"session_start", "file", "network", "exec", "signal", "fault", "limit", "session_end"}
+)
 
 
 def encode(value: Value) -> str:
@@ -147,6 +150,8 @@ def event_fields(
     kind = name_of(KINDS, event.kind)
     if event.kind not in (FAULT, LIMIT) and event.ops & (OP_EXEC | NETWORK):
         kind = "exec" if event.ops & OP_EXEC else "network"
+    if event.kind != FAULT and event.ops & OP_SIGNAL:
+        kind = "signal"
     return {
         "ts": event.time_ns,
         "mono": event.mono_ns,

@@ -11,6 +11,7 @@ from supervisor.run.events import (
     FAULT,
     LIMIT,
     NETWORK,
+    OP_SIGNAL,
     STEER,
     escape,
     name_of,
@@ -155,7 +156,7 @@ class Denials:
             return told
         why = "default: nothing allows it" if rule is None else _named(rule)
         hint = ""
-        known = event.path.startswith(b"/") or (event.path and event.ops & NETWORK)
+        known = event.path.startswith(b"/") or (event.path and event.ops & (NETWORK | OP_SIGNAL))
         # What is nowhere cannot be asked about; what protects us is not only in the policies.
         if known and not (rule and (rule.src == "built-in" or rule.id.startswith("limit:"))):
             hint = self._hint(event)

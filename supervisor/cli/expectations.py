@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import yaml
 
 from supervisor.errors import SupervisorError
+from supervisor.policy.schema import WHO
 from supervisor.run.events import OPS
 
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_ABOUT = ("path", "exec", "connect", "bind")
-_KEYS = {*_ABOUT, "op", "expect", "rule", "program"}
-_GIVEN = ("op", "expect", "rule", "program")
+_ABOUT = ("path", "exec", "connect", "bind", "signal")
+_GIVEN = ("op", "expect", "rule", "program", "target")
+_KEYS = {*_ABOUT, *_GIVEN}
 _EXPECT = ("allow", "deny", "steer")
 _MAX_BYTES = 1 << 20
 
@@ -26,14 +27,15 @@ class Expectation:
     """One question and its answer.
 
     Attributes:
-        target: The path, the program as called, or the address.
+        target: The path, the program as called, the address, or the signal.
         argv: For a program: its arguments.
-        about: What it is about: path | exec | connect | bind.
+        about: What it is about: path | exec | connect | bind | signal.
         op: Operation word.
         expect: allow | deny | steer.
         rule: Id of the rule that must decide; "" for any.
         line: Where it stands in its file.
         program: Who asks, as far as blocks are concerned; "" for nobody in particular.
+        who: Whom a signal is for: self | child | others | tree.
     """
 
     target: str
@@ -44,6 +46,7 @@ class Expectation:
     rule: str
     line: int
     program: str = ""
+    who: str = "tree"
 
     def shown(self) -> dict[str, object]:
         """Return the parts that reports show."""
@@ -85,7 +88,7 @@ def _item(path: str, node: yaml.Node) -> Expectation:
     fields = _fields(path, node)
     found = [key for key in _ABOUT if key in fields]
     if len(found) != 1:
-        _fail(path, line, "exactly one of path, exec, connect and bind is needed")
+        _fail(path, line, "exactly one of path, exec, connect, bind and signal is needed")
     about = found[0]
     words = _words(path, fields[about]) if about == "exec" else (_word(path, fields[about]),)
     given = {key: _word(path, fields[key]) for key in _GIVEN if key in fields}
@@ -97,7 +100,10 @@ def _item(path: str, node: yaml.Node) -> Expectation:
         _fail(path, line, f"there is no operation {op!r}")
     target = words[0] if about == "exec" else os.path.expandvars(words[0])
     rule, program = given.get("rule", ""), given.get("program", "")
-    return Expectation(target, words[1:], about, op, expect, rule, line, program)
+    who = given.get("target", "tree")
+    if "target" in given and (about != "signal" or who not in WHO):
+        _fail(path, line, f"target goes with signal, and is one of {', '.join(WHO)}")
+    return Expectation(target, words[1:], about, op, expect, rule, line, program, who)
 
 
 def _fields(path: str, node: yaml.Node) -> dict[str, yaml.Node]:

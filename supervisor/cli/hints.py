@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from supervisor.run.events import FAULT, NETWORK, OP_BIND, OP_EXEC, escape, op_names
+from supervisor.run.events import FAULT, NETWORK, OP_BIND, OP_EXEC, OP_SIGNAL, escape, op_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +55,10 @@ class Hints:
         ask = f"{self._ask} --program {shell_word(within)}" if within else self._ask
         if event.ops & NETWORK:
             return self._net(event, ask)
+        if event.ops & OP_SIGNAL:
+            signal, who = event.path.decode().split(" ")
+            target = "" if who == "group" else f" --target {who}"
+            return f"`{self._ask} --signal {signal}{target}` tells what decides this"
         if event.ops & OP_EXEC:
             words, known = self._command(event)
             ask += f" --exec {' '.join(map(shell_word, words))}"

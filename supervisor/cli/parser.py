@@ -241,6 +241,13 @@ def _explain(parser: Parser) -> None:
             metavar="HOST:PORT",
             help=f"may a program {what} this? An address and a port, unix:/PATH or unix:@NAME",
         )
+    add("--signal", metavar="NAME", help="may this signal be sent? TERM, USR1, RTMIN+3")
+    add(
+        "--target",
+        default="tree",
+        metavar="WHO",
+        help="whom the signal is for: self, child, others, or tree for any of them (default: tree)",
+    )
     add(
         "--exec",
         nargs=argparse.REMAINDER,
@@ -255,8 +262,8 @@ def _test(parser: Parser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="YAML list of {path, exec, connect or bind; op, expect: allow|deny|steer, rule, "
-        "program}",
+        help="YAML list of {path, exec, connect, bind or signal; op, target, expect: "
+        "allow|deny|steer, rule, program}",
     )
     _policies(parser)
     _program(parser)

@@ -6,11 +6,12 @@ import os
 from functools import partial
 
 from supervisor.cli import network
+from supervisor.cli import signals as signals_
 from supervisor.cli.lookup import NO_TMP
 from supervisor.cli.output import out, out_json, table, visible
 from supervisor.cli.request import Request
 from supervisor.errors import PolicyError, SupervisorError, UsageError
-from supervisor.policy import addresses, packs, schema
+from supervisor.policy import addresses, packs, schema, signals
 from supervisor.policy.schema import ACTION_NAMES
 from supervisor.run.events import OPS, escape, treated
 
@@ -47,7 +48,7 @@ def check(args: argparse.Namespace) -> int:
             if not args.json:
                 out(visible(error.message) + "\n")
         else:
-            rules = _count(policy) + sum(map(_count, policy.blocks))
+            rules = _count(policy) + sum(map(_count, policy.blocks)) + len(policy.signals)
             notes = _notes(policy)
             results.append(
                 {"policy": name, "ok": True, "rules": rules, "problems": [], "notes": notes}
@@ -137,9 +138,9 @@ def explain(args: argparse.Namespace) -> int:
     Raises:
         SupervisorError: the question or the policy is wrong.
     """
-    about = (args.path, args.exec, args.connect, args.bind)
+    about = (args.path, args.exec, args.connect, args.bind, args.signal)
     if sum(map(bool, about)) != 1:
-        known = "--path, --exec, --connect and --bind"
+        known = "--path, --exec, --connect, --bind and --signal"
         raise UsageError(f"exactly one of {known} is needed", exit_code=2)
     for op in args.op.split(","):
         if op not in OPS:
@@ -147,7 +148,9 @@ def explain(args: argparse.Namespace) -> int:
     request = Request.of(args)
     built = request.build()
     blocks = _blocks_of(built, args.program, request)
-    if args.connect or args.bind:
+    if args.signal:
+        answer = signals_.explain(built, args.signal, args.target)
+    elif args.connect or args.bind:
         op = "connect" if args.connect else "bind"
         where = args.connect or args.bind
         answer = network.explain(built, where, op, request.context.cwd, blocks)
@@ -202,6 +205,8 @@ def test(args: argparse.Namespace) -> int:
 def _expected(built: Built, item: Expectation, blocks: int, request: Request) -> Explanation:
     if item.about in schema.NET_BITS:
         return network.explain(built, item.target, item.op, request.context.cwd, blocks)
+    if item.about == "signal":
+        return signals_.explain(built, item.target, item.who)
     path = _true_path(os.path.expanduser(item.target), request)
     is_exec = item.about == "exec"
     argv = [os.fsencode(word) for word in (item.target, *item.argv)] if is_exec else []
@@ -342,7 +347,8 @@ def _sentences(answer: Explanation, blocks: Sequence[str] | None = None) -> str:
     if blocks is not None:
         lines.append(f"  blocks     {', '.join(blocks) or 'none'}")
     if answer.winner is None:
-        lines.append("  rule       default: nothing allows it")
+        why = "nothing allows it" if answer.decision == "deny" else "no rule speaks of it"
+        lines.append(f"  rule       default: {why}")
     else:
         rule = answer.winner
         say = f": {rule.say}" if rule.say else ""
@@ -370,6 +376,7 @@ def _merged(built: Built) -> dict[str, object]:
         "files": [_file_rule(rule) for rule in policy.files],
         "network": [_net_rule(rule) for rule in policy.network],
         "exec": [_exec_rule(rule) for rule in policy.execs],
+        "signals": [_signal_rule(rule) for rule in policy.signals],
         "blocks": [_block(block) for block in policy.blocks],
         "env": {
             "keep": [*policy.env.keep],
@@ -440,6 +447,18 @@ def _exec_rule(rule: schema.ExecRule) -> dict[str, object]:
     }
 
 
+def _signal_rule(rule: schema.SignalRule) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "action": ACTION_NAMES[rule.action],
+        "signals": signals.names_of(rule.signals),
+        "target": signals.who_of(rule.who),
+        "to": signals.name_of(rule.to) if rule.action == schema.STEER else "",
+        "say": rule.say,
+        "src": str(rule.source),
+    }
+
+
 def _block(block: schema.Block) -> dict[str, object]:
     return {
         "id": block.id,
@@ -459,6 +478,7 @@ def _merged_text(built: Built) -> str:
     lines += [f"# note: {note}" for note in _notes(policy)]
     lines += [f"# from {source.file}" for source in policy.sources]
     lines += _sections(policy)
+    lines += _signals(policy)
     if policy.limits:
         lines.append("limits:")
     for limit in policy.limits:
@@ -493,6 +513,19 @@ def _sections(policy: Policy | schema.Block) -> Sequence[str]:
         lines += _values(ACTION_NAMES[entry.action], map(_shown, (*entry.names, *entry.patterns)))
         if entry.digest:
             lines.append(f"    sha256: {entry.digest.hex()}")
+    return lines
+
+
+def _signals(policy: Policy) -> Sequence[str]:
+    lines = ["signals:"] if policy.signals else []
+    for rule in policy.signals:
+        lines += _head(rule)
+        lines.append(
+            f"    {ACTION_NAMES[rule.action]}: [{', '.join(signals.names_of(rule.signals))}]"
+        )
+        lines.append(f"    target: {signals.who_of(rule.who)}")
+        if rule.action == schema.STEER:
+            lines.append(f"    to: {signals.name_of(rule.to)}")
     return lines
 
 

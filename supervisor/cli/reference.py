@@ -38,7 +38,7 @@ same list with the numbers of the machine at hand.
 | absent | fails with the errno shown as in a kernel without it, and is not told: programs try these and do without |
 | look | stays in the kernel; where a rule hides names (`hide` in the policy reference) or steers to a tree it comes to the supervisor like `broker` |
 | net | stays in the kernel; where a network rule of the policy allows something it comes to the supervisor like `broker` |
-| bounded | signals: a Landlock scope keeps them inside the tree; a kernel without one (before 6.12) makes them `verify`, and refuses `pidfd_send_signal` |
+| bounded | signals: a Landlock scope keeps them inside the tree; a kernel without one (before 6.12) makes them `verify`, and refuses `pidfd_send_signal`; where the policy has signal rules they come to the supervisor, which decides by the registers |
 
 The Landlock domain of the program lies below all of this: a call that stays in the kernel can open
 for reading only what programs may be started from, and nothing for writing.

@@ -1,7 +1,7 @@
 """The compiled policy as bytes: msgpack, read by native/policy/blob.c.
 
-array(14): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor, env,
-blocks, network, limits;
+array(15): "SVB", version, flags, record, filter, rules, paths, names, argvs, floor, env,
+blocks, network, limits, signals;
 text is UTF-8 str, everything of the file system is bin.
 """
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 MAGIC = "SVB"
 VERSION = 6
 MAX_BLOB = 64 << 20
-_PARTS = 14
+_PARTS = 15
 OP_HIDE = 0x100
 """With a rule's operations: it hides names."""
-MAX_RULES, MAX_PATHS, MAX_ABSTRACT = 200_000, 1_000_000, 1024
+MAX_RULES, MAX_PATHS, MAX_ABSTRACT, MAX_SIGNALS = 200_000, 1_000_000, 1024, 1024
 
 
 class RuleInfo:
@@ -86,6 +86,8 @@ def encode(compiled: Compiled) -> bytes:
     for network in (compiled.network, *(block.network for block in compiled.blocks)):
         if sum(net[1] == NET_ABSTRACT for net in network) > MAX_ABSTRACT:
             raise ValueError(f"more than {MAX_ABSTRACT} abstract names of sockets")
+    if len(compiled.signals) > MAX_SIGNALS:
+        raise ValueError(f"more than {MAX_SIGNALS} signal rules")
     rules = [
         (
             *(r.id, r.kind, r.action, r.ops | OP_HIDE * r.hide),
@@ -112,6 +114,7 @@ def encode(compiled: Compiled) -> bytes:
             ],
             compiled.network,
             compiled.limits,
+            compiled.signals,
         ),
         use_bin_type=True,
     )

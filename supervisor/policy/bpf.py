@@ -18,7 +18,9 @@ from supervisor.errors import EnvironmentFault, SupervisorError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-CLASS_ALLOW, CLASS_BROKER, CLASS_VERIFY, CLASS_REFUSE, CLASS_LOOK, CLASS_NET = range(6)
+CLASS_ALLOW, CLASS_BROKER, CLASS_VERIFY, CLASS_REFUSE, CLASS_LOOK, CLASS_NET, CLASS_SIGNAL = range(
+    7
+)
 """enum sv_class."""
 MAX_INSTRUCTIONS = 4096
 _MAX_CUBES = 1200
@@ -89,12 +91,18 @@ Cube = dict[int, tuple[int, int]]
 
 
 def build_filter(
-    rows: Iterable[RowLike], tests: Iterable[WhenLike], *, looks: bool = False, nets: bool = False
+    rows: Iterable[RowLike],
+    tests: Iterable[WhenLike],
+    *,
+    looks: bool = False,
+    nets: bool = False,
+    signals: bool = False,
 ) -> bytes:
     """Return the seccomp program as struct sock_filter[], 8 bytes an instruction.
 
     Rows: ALLOW stays in the kernel, BROKER and VERIFY notify, REFUSE fails with its
-    errno; LOOK and NET stay in the kernel, or notify where ``looks`` and ``nets`` say so.
+    errno; LOOK, NET and SIGNAL stay in the kernel, or notify where ``looks``, ``nets`` and
+    ``signals`` say so.
     Numbers without a row fail with ENOSYS; a foreign or x32 call kills.
 
     Raises:
@@ -112,7 +120,7 @@ def build_filter(
     by_nr: dict[int, list[WhenLike]] = {}
     for test in tests:
         by_nr.setdefault(test.nr, []).append(test)
-    asleep = {CLASS_LOOK: not looks, CLASS_NET: not nets}
+    asleep = {CLASS_LOOK: not looks, CLASS_NET: not nets, CLASS_SIGNAL: not signals}
     for row in rows:
         for klass, err, cube in _rules(row, by_nr.pop(row.nr, [])):
             chosen = CLASS_ALLOW if asleep.get(klass) else klass

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from supervisor.errors import SupervisorError
 from supervisor.model import Row
 from supervisor.policy import blob, debuggers
-from supervisor.policy.bpf import CLASS_ALLOW, CLASS_VERIFY, build_filter
+from supervisor.policy.bpf import CLASS_ALLOW, CLASS_SIGNAL, CLASS_VERIFY, build_filter
 from supervisor.policy.cache import Entry
 from supervisor.policy.compile import (
     FLAG_DEBUG,
@@ -90,7 +90,12 @@ def build(  # noqa: PLR0913 - all but two by name
         flags = compiled.flags & ~FLAG_DEBUG
         compiled = replace(compiled, flags=flags, no_debug=compiled.no_debug or debuggers.NO_FLOOR)
     told, checks = debuggers.calls(rows, tests, allowed=bool(compiled.flags & FLAG_DEBUG))
-    program = build_filter(told, checks, looks=policy.looks, nets=policy.nets or policy.observe)
+    asked = {
+        "looks": policy.looks,
+        "nets": policy.nets or policy.observe,
+        "signals": bool(policy.signals),
+    }
+    program = build_filter(told, checks, **asked)
     compiled = replace(compiled, filter=program)
     return Built(policy, compiled, _entry(policy, compiled, _encode(compiled)))
 
@@ -117,9 +122,16 @@ def _asked(row: RowLike, policy: Policy) -> RowLike:
 def _asked_tests(
     rows: Sequence[RowLike], tests: Iterable[WhenLike], policy: Policy
 ) -> list[WhenLike]:
-    """Return the argument tests of a run: an open with O_PATH may lie in another tree, too."""
+    """Return the argument tests of a run: an open with O_PATH may lie in another tree, too.
+
+    What only signal rules ask is left out without them: each test costs every such call.
+    """
     opens = {row.nr for row in rows if row.name in ("open", "openat") and policy.trees}
-    return [test for test in tests if test.nr not in opens]
+    return [
+        test
+        for test in tests
+        if test.nr not in opens and (test.klass != CLASS_SIGNAL or policy.signals)
+    ]
 
 
 def _entry(policy: Policy, compiled: Compiled, data: bytes) -> Entry:

@@ -41,7 +41,8 @@ def _policy(reader: Reader, root: Map) -> PolicyFile:
     network = rules.net_rules(reader, keys["network"][1]) if "network" in keys else ()
     execs = rules.exec_rules(reader, keys["exec"][1]) if "exec" in keys else ()
     narrowed = blocks.blocks(reader, keys["blocks"][1]) if "blocks" in keys else ()
-    found: list[Ruled] = [*files, *network, *execs]
+    signals = rules.signal_rules(reader, keys["signals"][1]) if "signals" in keys else ()
+    found: list[Ruled] = [*files, *network, *execs, *signals]
     for block in narrowed:
         found += [block, *block.files, *block.network, *block.execs]
     _unique_ids(reader, found)
@@ -57,6 +58,7 @@ def _policy(reader: Reader, root: Map) -> PolicyFile:
         env=_env(reader, keys),
         audit=_audit(reader, keys),
         limits=limits.read(reader, keys["limits"][1]) if "limits" in keys else (),
+        signals=signals,
     )
 
 

@@ -16,14 +16,23 @@ from supervisor.policy.variables import MARK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from supervisor.policy.schema import Block, EnvRule, ExecRule, FileRule, NetRule, Policy, Ruled
+    from supervisor.policy.schema import (
+        Block,
+        EnvRule,
+        ExecRule,
+        FileRule,
+        NetRule,
+        Policy,
+        Ruled,
+        SignalRule,
+    )
 
 FLAG_OBSERVE = 1
 FLAG_TMP = 2
 FLAG_TRASH = 4
 FLAG_DEBUG = 8
 FLAG_NET = 16
-KIND_FILES, KIND_EXEC, KIND_NETWORK = range(3)
+KIND_FILES, KIND_EXEC, KIND_NETWORK, KIND_SIGNAL = range(4)
 MATCH, EXCEPT = range(2)
 FLOOR_EXEC = 1
 _EACCES = 13
@@ -43,6 +52,8 @@ Net = tuple[int, int, bytes, int, int, int]
 """(rule, enum sv_net_kind, bytes, prefix length, lowest and highest port)."""
 CompiledLimit = tuple[int, int | None, int | None, int, int]
 """(enum sv_limit_kind, hard, soft, whether it ends the run, the rule it is told by)."""
+Signal = tuple[int, int, int, int]
+"""(rule, mask of signals, mask of enum sv_who, what a steer sends)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +112,7 @@ class Compiled:
         blocks: Rules for some programs only; a rule's ``block`` is its place here from 1.
         network: What the network rules speak of.
         limits: How much a run may use.
+        signals: What the signal rules speak of.
     """
 
     flags: int
@@ -116,6 +128,7 @@ class Compiled:
     blocks: tuple[CompiledBlock, ...] = ()
     network: tuple[Net, ...] = ()
     limits: tuple[CompiledLimit, ...] = ()
+    signals: tuple[Signal, ...] = ()
 
 
 def compile_policy(
@@ -144,6 +157,8 @@ def compile_policy(
         parts.net_rule(net)
     for entry in policy.execs:
         parts.exec_rule(entry)
+    for signal in policy.signals:
+        parts.signal_rule(signal)
     blocks = tuple(_block(parts, block, i) for i, block in enumerate(policy.blocks, 1))
     bounds = parts.limits(policy)
     floor = _floor(policy)
@@ -166,6 +181,7 @@ def compile_policy(
         blocks=blocks,
         network=tuple(parts.network),
         limits=bounds,
+        signals=tuple(parts.signals),
     )
 
 
@@ -251,6 +267,7 @@ class _Parts:
         self.names: list[tuple[int, bytes]] = []
         self.argvs: list[tuple[int, int, tuple[bytes, ...] | None]] = []
         self.network: list[Net] = []
+        self.signals: list[Signal] = []
 
     def protect(self, protected: Sequence[Protected]) -> None:
         kinds = (("keep", False, schema.CHANGES), ("hide", True, schema.ALL_OPS))
@@ -383,6 +400,22 @@ class _Parts:
                 )
             )
         return tuple(found)
+
+    def signal_rule(self, rule: SignalRule) -> None:
+        self.signals.append((len(self.rules), rule.signals, rule.who, rule.to))
+        self.rules.append(
+            Rule(
+                rule.id,
+                KIND_SIGNAL,
+                rule.action,
+                schema.SIGNAL,
+                rule.err,
+                rule.say,
+                _src(rule),
+                schema.DEST_NONE,
+                None,
+            )
+        )
 
     def barred(self) -> list[bytes]:
         """Return the built-in patterns from which nothing may be started."""

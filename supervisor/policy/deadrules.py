@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from supervisor.policy import deadnet, patterns
+from supervisor.policy import deadnet, patterns, signals
 from supervisor.policy.schema import (
     ACTION_NAMES,
     EXEC,
@@ -60,6 +60,7 @@ def report(policy: Policy, reach: Mapping[str, frozenset[str]], fail_at: FailAt)
     for net in policy.network:
         found = network.covers_of(net, reach.get(net.source.file, frozenset()))
         _report_dead(net, found, fail_at)
+    signals.report(policy.signals, reach, fail_at)
 
 
 def _report_dead(rule: _AnyRule, covers: Sequence[_AnyRule], fail_at: FailAt) -> None:

@@ -1,4 +1,4 @@
-"""Why a path or an address is decided as it is, and the smallest change that would turn it.
+"""Why a path, an address or a signal is decided so, and the smallest change that turns it.
 
 The decision itself comes from the native matcher through ``decide``; nothing is
 matched here.
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from supervisor.policy import patterns, pins, schema
+from supervisor.policy import patterns, pins, schema, signals
 from supervisor.policy.addresses import Endpoint, carried, reached, targets_for
 from supervisor.policy.compile import KIND_FILES, KIND_NETWORK
 from supervisor.policy.schema import ACTION_NAMES, ALLOW, DENY, EXEC, STEER, Policy
@@ -48,6 +48,8 @@ Decide = Callable[[int, bytes, bytes, Sequence[bytes]], VerdictLike]
 """(mask of operations, true path, program as called, argv) to the matcher's answer."""
 DecideNet = Callable[[int, Endpoint], VerdictLike]
 """(enum sv_net_op, who is at the other end) to the matcher's answer."""
+DecideSignal = Callable[[int, int], VerdictLike]
+"""(signal, mask of enum sv_who) to the matcher's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +68,14 @@ class Explanation:
     """One decision with its reasons.
 
     Attributes:
-        path: The path, or as events tell it the address, that was asked about.
+        path: The path, or as events tell it the address or signal, that was asked about.
         op: The operations, words joined by commas.
         decision: "allow", "steer", "approve" or "deny".
         err: errno shown for a refusal, 0 otherwise.
         winner: The rule that decided; None = the default did.
         losers: Other rules that matched, strictest first.
-        mechanism: "broker", "exec stop", "refused" or, in observe mode, "recorded only".
+        mechanism: "broker", "exec stop", "kernel", "issued again", "refused" or, in observe
+            mode, "recorded only".
         change: The smallest change that would turn the decision.
         observe: Whether the policy only records what its rules refuse.
         why: What the bytes of a program have to do with it, or "".
@@ -168,6 +171,37 @@ def explain_net(
     answer = _answer(policy, compiled, verdict, told, change)
     mechanism = _mechanism(verdict.action, 0, observe=policy.observe)
     return replace(answer, op=op, mechanism=mechanism, note=note)
+
+
+def explain_signal(
+    policy: Policy, compiled: Compiled, decide: DecideSignal, number: int, target: str
+) -> Explanation:
+    """Explain one decision about a signal.
+
+    Args:
+        policy: The merged policy.
+        compiled: What it was compiled to; rule indexes refer to it.
+        decide: The native matcher, bound to the blob of ``compiled``.
+        number: The signal.
+        target: A word of ``schema.WHO``; ``tree``: as for a group that may hold anybody.
+    """
+    verdict = decide(number, schema.WHO[target])
+    name, mechanism, note = signals.name_of(number), "kernel", ""
+    whom = "" if target == "tree" else f", target: {target}"
+    change = f"to refuse it, add under signals: - {{id: no-{name.lower()}, deny: {name}{whom}}}"
+    if verdict.action == DENY:
+        denials = [r for r in (compiled.rules[i] for i in verdict.rules) if r.action == DENY]
+        steps = [f"take {name} out of rule '{rule.id}' ({rule.src})" for rule in denials]
+        change = "; then ".join(steps)
+        mechanism = "refused"
+    elif verdict.action == STEER:
+        to = next(entry[3] for entry in compiled.signals if entry[0] == verdict.rule)
+        note = f"{signals.name_of(to)} is sent instead" if to else "nothing is sent"
+        mechanism = "issued again"
+    answer = _answer(policy, compiled, verdict, f"{name} {target}".encode(), change)
+    if policy.observe:
+        mechanism = "recorded only"
+    return replace(answer, op="signal", mechanism=mechanism, note=note)
 
 
 def _is_denied_by_rule(compiled: Compiled, verdict: VerdictLike) -> bool:

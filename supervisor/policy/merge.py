@@ -27,6 +27,7 @@ from supervisor.policy.schema import (
     Policy,
     PolicyFile,
     Ruled,
+    SignalRule,
     SourceFile,
     Text,
 )
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from supervisor.policy.context import Context
     from supervisor.policy.limits import Limit
 
-_AnyRule = TypeVar("_AnyRule", FileRule, NetRule, ExecRule, Block)
+_AnyRule = TypeVar("_AnyRule", FileRule, NetRule, ExecRule, SignalRule, Block)
 
 MAX_EXTENDS = 8
 """Deepest chain of ``extends``."""
@@ -203,6 +204,7 @@ class _Merger:
             blocks=tuple(filter(None, blocks)),
             network=tuple(filter(None, network)),
             limits=_limits(parts),
+            signals=_signals(rules),
         )
         self._look_for_dead_rules(policy, parts)
         self.stop_on_problems()
@@ -213,7 +215,12 @@ class _Merger:
         deadrules.report(policy, reach, self.fail_at)
         for block in policy.blocks:
             inner = replace(
-                policy, files=block.files, network=block.network, execs=block.execs, blocks=()
+                policy,
+                files=block.files,
+                network=block.network,
+                execs=block.execs,
+                blocks=(),
+                signals=(),
             )
             deadrules.report(inner, reach, self.fail_at)
 
@@ -229,6 +236,8 @@ class _Merger:
                 found += self._own_id(net, stem, seen)
             for entry in part.checked.execs:
                 found += self._own_id(entry, stem, seen)
+            for signal in part.checked.signals:
+                found += self._own_id(signal, stem, seen)
             for block in part.checked.blocks:
                 found += self._own_ids(block, stem, seen)
         blocks = [rule for rule in found if isinstance(rule, Block)]
@@ -292,6 +301,10 @@ class _Merger:
 
 def _limits(parts: Sequence[_Part]) -> tuple[Limit, ...]:
     return smallest([part.checked.limits for part in parts])
+
+
+def _signals(rules: Iterable[Ruled]) -> tuple[SignalRule, ...]:
+    return tuple(rule for rule in rules if isinstance(rule, SignalRule))
 
 
 def _check_sets(sets: Iterable[str], known: set[str]) -> None:

@@ -1,15 +1,16 @@
-"""One rule of ``files``, ``network`` or ``exec``: positioned nodes to a record."""
+"""One rule of ``files``, ``network``, ``exec`` or ``signals``: positioned nodes to a record."""
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from supervisor.policy import schema
+from supervisor.policy import schema, signals
 from supervisor.policy.load import Map, Node, Scalar, Seq
 from supervisor.policy.problems import quote, suggest
-from supervisor.policy.schema import ExecRule, FileRule, NetRule, Text
+from supervisor.policy.schema import ExecRule, FileRule, NetRule, SignalRule, Text
 
 if TYPE_CHECKING:
     from supervisor.policy.fields import Keys, Reader
@@ -64,6 +65,22 @@ def exec_rules(reader: Reader, node: Node, within: str = "") -> tuple[ExecRule, 
     for number, item in enumerate(_entries(reader, node, "exec"), 1):
         keys = reader.keys(item, schema.EXEC_KEYS, schema.EXEC_LATER)
         rule = _exec_rule(reader, item, keys, f"{within}exec.{number}")
+        if rule is not None:
+            found.append(rule)
+    return tuple(found)
+
+
+def signal_rules(reader: Reader, node: Node) -> tuple[SignalRule, ...]:
+    """Return the entries of ``signals``; a broken one is reported and left out.
+
+    Args:
+        reader: Notes problems.
+        node: The section.
+    """
+    found = []
+    for number, item in enumerate(_entries(reader, node, "signals"), 1):
+        keys = reader.keys(item, schema.SIGNAL_KEYS, schema.SIGNAL_LATER)
+        rule = _signal_rule(reader, item, keys, f"signals.{number}")
         if rule is not None:
             found.append(rule)
     return tuple(found)
@@ -156,8 +173,6 @@ def _errno(reader: Reader, keys: Keys, verbs: list[str]) -> int:
         return default
     number = schema.errno_number(text.value)
     if number is None:
-        import errno
-
         reader.fail(
             node,
             f"unknown errno name {quote(text.value)}",
@@ -288,6 +303,80 @@ def _net_ops(reader: Reader, common: _Common) -> int:
             bad = True
         ops |= bits
     return 0 if bad else ops
+
+
+def _signal_rule(reader: Reader, item: Map, keys: Keys, default_id: str) -> SignalRule | None:
+    common = _common(reader, item, keys, default_id, "deny or steer")
+    who = "tree"
+    if "target" in keys:
+        who = reader.word(keys["target"][1], "target", tuple(schema.WHO))
+    if common is None:
+        return None
+    if common.action == schema.ALLOW:
+        reader.fail(
+            keys[common.verb][0],
+            "'allow' in signals does nothing: signals inside the tree are allowed anyway, "
+            "and outside they never can be",
+        )
+        return None
+    node = _target(reader, keys, common)
+    mask = _signal_mask(reader, common)
+    to = _one_signal(reader, node) if node is not None else 0
+    if not mask or who not in schema.WHO or to is None:
+        return None
+    if common.action == schema.STEER and node is None:
+        return None
+    if to and mask == signals.bit(to):
+        reader.fail(node or item, "the signal is steered to itself")
+        return None
+    return SignalRule(
+        id=common.id,
+        action=common.action,
+        signals=mask,
+        who=schema.WHO[who],
+        to=to,
+        # what kill(2) says where it may not; EACCES is none of its words
+        err=common.err if "as" in keys or not common.err else errno.EPERM,
+        say=common.say,
+        source=reader.source(item),
+        named=common.named,
+    )
+
+
+def _signal_mask(reader: Reader, common: _Common) -> int:
+    """Return the mask of a rule's signals; 0 when a problem was noted."""
+    mask, bad = 0, False
+    words = reader.texts(common.subject, f"'{common.verb}'", single=True)
+    nodes = common.subject.items if isinstance(common.subject, Seq) else (common.subject,)
+    for text, node in zip(words, nodes, strict=False):
+        if text.value == "all":
+            mask = signals.ALL
+        elif number := _signal(reader, node, text.value, ("all",)):
+            mask |= signals.bit(number)
+        else:
+            bad = True
+    return 0 if bad else mask
+
+
+def _one_signal(reader: Reader, node: Node) -> int | None:
+    text = reader.text(node, "'to'")
+    if text is None:
+        return None
+    if text.value == signals.NONE:
+        return 0
+    return _signal(reader, node, text.value, (signals.NONE,)) or None
+
+
+def _signal(reader: Reader, node: Node, word: str, others: tuple[str, ...]) -> int:
+    """Return the number of a signal; 0 when a problem was noted."""
+    number = signals.NUMBERS.get(word, 0)
+    if not number:
+        plain = word.upper().removeprefix("SIG")
+        known = (*others, *signals.NUMBERS)
+        meant = word.lower() if word.lower() in others else plain
+        hint = meant if meant in known else suggest(meant, known)
+        reader.fail(node, f"unknown signal {quote(word)}", hint=hint)
+    return number
 
 
 def read_programs(reader: Reader, node: Node, what: str) -> tuple[Text, ...]:

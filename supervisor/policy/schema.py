@@ -43,6 +43,10 @@ NET_OPS = {**NET_BITS, "all": ALL_NET}
 """What a word in a network rule stands for."""
 NET_ADDRESS, NET_PATH, NET_ABSTRACT = range(3)
 """enum sv_net_kind."""
+SIGNAL = 0x1000
+"""enum sv_signal_op."""
+WHO = {"self": 1, "child": 2, "others": 4, "tree": 7}
+"""enum sv_who."""
 STEERABLE = {"read", "write", "create", "metadata"}
 """``metadata`` to whole trees only: a file that stands for others keeps its own."""
 TRASH = "trash"
@@ -59,15 +63,17 @@ RESERVED_ID = "supervise."
 
 TOP_KEYS = (
     *("version", "name", "extends", "mode", "vars", "files", "network", "exec", "blocks", "env"),
-    *("limits", "audit"),
+    *("signals", "limits", "audit"),
 )
-TOP_LATER = ("signals", "approvals")
+TOP_LATER = ("approvals",)
 FILE_KEYS = ("id", *ACTIONS, "paths", "except", "to", "as", "hide", "say")
 FILE_LATER = ("timeout",)
 EXEC_KEYS = ("id", *ACTIONS, "argv", "sha256", "to", "args", "as", "say")
 EXEC_LATER = ("timeout",)
 NET_KEYS = ("id", *ACTIONS, "to", "as", "say")
 NET_LATER = ("via", "timeout")
+SIGNAL_KEYS = ("id", *ACTIONS, "target", "to", "as", "say")
+SIGNAL_LATER = ("timeout",)
 BLOCK_KEYS = ("id", "for", "files", "network", "exec", "default")
 BLOCK_LATER = ("signals", "limits")
 FOR_KEYS = ("program",)
@@ -224,6 +230,33 @@ class NetRule:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalRule:
+    """One entry of ``signals``.
+
+    Attributes:
+        id: Unique over all merged files.
+        action: enum sv_action: steer or deny.
+        signals: Mask: bit n - 1 for signal n.
+        who: Mask of enum sv_who.
+        to: Number of the signal that a steer sends; 0 = none.
+        err: errno shown for a refusal; 0 unless the action is deny.
+        say: A sentence for whoever was refused, or "".
+        source: Where the rule stands.
+        named: Whether the file gave the id.
+    """
+
+    id: str
+    action: int
+    signals: int
+    who: int
+    to: int
+    err: int
+    say: str
+    source: Source
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Rules that narrow what some programs, and all that they start, may do.
 
@@ -252,7 +285,7 @@ class Block:
     patterns: tuple[bytes, ...] = ()
 
 
-Ruled = FileRule | NetRule | ExecRule | Block
+Ruled = FileRule | NetRule | ExecRule | SignalRule | Block
 """Whatever has an id."""
 
 
@@ -295,6 +328,7 @@ class PolicyFile:
     env: EnvRule
     audit: AuditRule | None
     limits: tuple[Limit, ...] = ()
+    signals: tuple[SignalRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +365,7 @@ class Policy:
         blocks: Rules for some programs only, in the order they were met.
         network: The network rules, in the order they were met.
         limits: How much a run may use, one limit of each name.
+        signals: The signal rules, in the order they were met.
     """
 
     name: str
@@ -345,6 +380,7 @@ class Policy:
     blocks: tuple[Block, ...] = ()
     network: tuple[NetRule, ...] = ()
     limits: tuple[Limit, ...] = ()
+    signals: tuple[SignalRule, ...] = ()
 
     @property
     def hides(self) -> bool:

@@ -28,11 +28,13 @@ NET_OPS = {"connect": 0x200, "bind": 0x400, "send": 0x800}
 OP_BIND = NET_OPS["bind"]
 NETWORK = sum(NET_OPS.values())
 """Operations whose path is an address or a local socket, such as "[::1]:80" and "unix:@x"."""
+OP_SIGNAL = 0x1000
+"""Whose path is a signal and whom it is for, such as "KILL child"; path2: whom by number."""
 ACTIONS = ("allow", "steer", "approve", "deny")
 EFFECTS = ("none", "continue", "errno", "broker", "rewrite", "kill")
 EFFECT_KILL = EFFECTS.index("kill")
 KINDS = ("?", "file", "exec", "fault", "limit")
-CLASSES = ("allow", "broker", "verify", "absent", "look", "net")
+CLASSES = ("allow", "broker", "verify", "absent", "look", "net", "signal")
 _INTS, _TEXTS = 11, 4
 FIELDS = _INTS + _TEXTS
 
@@ -225,9 +227,9 @@ def op_names(ops: int) -> str:
     """Name the operations of a mask, joined by ``+``.
 
     Args:
-        ops: bits of enum sv_op and enum sv_net_op.
+        ops: bits of enum sv_op, enum sv_net_op and enum sv_signal_op.
     """
-    known = OPS if not ops & NETWORK else OPS | NET_OPS
+    known = OPS if not ops & (NETWORK | OP_SIGNAL) else OPS | NET_OPS | {"signal": OP_SIGNAL}
     return "+".join(name for name, bit in known.items() if ops & bit) or "?"
 
 

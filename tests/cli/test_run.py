@@ -236,7 +236,7 @@ def test_environment_follows_the_policy(tmp_path: Path, monkeypatch: pytest.Monk
         ("policy show pythondev", 2, "(did you mean 'python-dev'?)"),
         ("policy check /no/such/file.yaml", 1, None),
         ("policy check agent-dev", 0, None),
-        ("policy explain", 2, "--path, --exec, --connect and --bind"),
+        ("policy explain", 2, "--path, --exec, --connect, --bind and --signal"),
         ("policy explain --path /etc/passwd --op fly", 2, "'fly'"),
         ("policy explain --path /etc/passwd --op read,fly", 2, "'fly'"),
         ("policy explain --path /etc/passwd --op read,", 2, "''"),

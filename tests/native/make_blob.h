@@ -26,7 +26,7 @@ struct make {
 	struct make_block block[MAKE_BLOCKS];
 	int blocks;
 	int now;		/* rules and what they match go to this block; 0 = none */
-	struct part rules, paths, names, argvs, floor, net, limits;
+	struct part rules, paths, names, argvs, floor, net, limits, signals;
 	struct part env[3];	/* keep, drop, and names and values */
 	uint32_t flags;
 };
@@ -199,6 +199,22 @@ static inline void make_target(struct make *m, int rule, enum sv_net_kind kind, 
 	part_end(to, &w);
 }
 
+/* A signal rule: bit n - 1 of mask for signal n. Returns its index. */
+static inline int make_signal(struct make *m, const char *id, int action, uint64_t mask, unsigned who,
+			      unsigned to)
+{
+	int r = make_rule(m, id, SV_RULE_SIGNAL, action, SV_OP_SIGNAL, 1, SV_DEST_NONE, NULL);
+	struct sv_mw w = part_begin(&m->signals, 8192);
+
+	sv_mw_array(&w, 4);
+	sv_mw_int(&w, r);
+	sv_mw_uint(&w, mask);
+	sv_mw_uint(&w, who);
+	sv_mw_uint(&w, to);
+	part_end(&m->signals, &w);
+	return r;
+}
+
 /* kind: 0 keep, 1 drop, 2 a name or a value, by turns. */
 static inline void make_env(struct make *m, int kind, const char *text)
 {
@@ -271,7 +287,7 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 				 &m->env[0], &m->env[1], &m->env[2] };
 	const uint8_t filter[16] = { 6, 0, 0, 0, 0, 0, 0xff, 0x7f, 6, 0, 0, 0, 0, 0, 0, 0 };
 	const struct sv_str code = { filter, sizeof(filter) };
-	size_t cap = 512 + m->net.n + m->limits.n;
+	size_t cap = 512 + m->net.n + m->limits.n + m->signals.n;
 	struct sv_mw w;
 	uint8_t *out;
 
@@ -285,7 +301,7 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 	if (!out)
 		abort();
 	sv_mw_init(&w, out, cap);
-	sv_mw_array(&w, 14);
+	sv_mw_array(&w, 15);
 	sv_mw_str(&w, make_str("SVB"));
 	sv_mw_uint(&w, SV_BLOB_VERSION);
 	sv_mw_uint(&w, m->flags);
@@ -299,6 +315,7 @@ static inline uint8_t *make_done(struct make *m, size_t *len)
 	put_blocks(&w, m);
 	put_part(&w, &m->net);
 	put_part(&w, &m->limits);
+	put_part(&w, &m->signals);
 	if (w.over)
 		abort();
 	memset(m, 0, sizeof(*m));

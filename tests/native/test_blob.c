@@ -3,6 +3,7 @@
 #include "make_blob.h"
 
 #include "match/blocks.h"
+#include "match/signal.h"
 
 #include <errno.h>
 
@@ -63,6 +64,7 @@ static uint8_t *full(size_t *len)
 	make_path(&m, make_rule(&m, "c.no", SV_RULE_FILES, SV_DENY, 1, 0, SV_DEST_NONE, NULL), 0, "/keys/**");
 	make_start(&m, "npm");
 	m.now = 0;
+	make_signal(&m, "soft", SV_STEER, 1 << 8, SV_WHO_OTHERS, 15);
 	make_floor(&m, "/usr");
 	make_floor(&m, "\x01");
 	make_env(&m, 0, "LC_*");
@@ -89,7 +91,7 @@ static void test_full(void)
 	if (!p)
 		return;
 	CHECK(p->flags == SV_POLICY_TMP && p->record == SV_RECORD_CHANGES && p->filter.n == 16);
-	CHECK(p->nrules == 11 && p->nnames == 3 && p->nfloor == 2);
+	CHECK(p->nsignals == 1 && p->nrules == 12 && p->nnames == 3 && p->nfloor == 2);
 	CHECK(is(p->rules[0].id, "work") && is(p->rules[0].src, "test.yaml:1"));
 	CHECK(p->rules[0].has_except && p->rules[0].err == EACCES && p->rules[1].err == ENOENT);
 	CHECK(p->rules[2].dest_kind == SV_DEST_TREE && is(p->rules[2].dest, "/tmp/s[1]/home"));
@@ -393,6 +395,8 @@ static void probe(const struct sv_policy *p)
 	sv_match_may_move(p, 3, check_str("/work/in/a"), check_str("/work/b"), true);
 	sv_blocks_start(p, check_str("/usr/lib/git/a"), check_str("git"));
 
+	sv_match_signal(p, 9, SV_WHO_TREE, &m);
+	CHECK(m.rule < (int)p->nrules && m.err);
 	sv_match_path(p, check_str("/work/.git/x.pem"), 0xff, &m);
 	sv_match_exec(p, check_str("/usr/bin/git"), check_str("curl"), NULL, 0, false, &m);
 	CHECK(m.matched >= 0 && m.rule < (int)p->nrules && m.err);

@@ -20,6 +20,7 @@ from supervisor.policy.bpf import CLASS_BROKER as B
 from supervisor.policy.bpf import CLASS_LOOK as L
 from supervisor.policy.bpf import CLASS_NET as N
 from supervisor.policy.bpf import CLASS_REFUSE as R
+from supervisor.policy.bpf import CLASS_SIGNAL as S
 from supervisor.policy.bpf import CLASS_VERIFY as V
 from supervisor.policy.bpf import RowLike, WhenLike, build_filter
 
@@ -56,6 +57,7 @@ def expected(
     *,
     hides: bool = False,
     nets: bool = False,
+    signals: bool = False,
 ) -> int:
     """Return what the table says about one native call."""
     if nr >= bpf_sim.X32_BIT and nr != WORD:
@@ -69,6 +71,7 @@ def expected(
                     break
             told = {True: bpf_sim.NOTIFY, False: bpf_sim.ALLOW}
             known = {A: bpf_sim.ALLOW, R: bpf_sim.ERRNO | err, L: told[hides], N: told[nets]}
+            known[S] = told[signals]
             return known.get(klass, bpf_sim.NOTIFY)
     return bpf_sim.ERRNO | errno.ENOSYS
 
@@ -90,10 +93,15 @@ def corners(tests: list[WhenLike], nr: int) -> list[tuple[int, ...]]:
 
 
 def prove(
-    rows: list[RowLike], tests: list[WhenLike], *, hides: bool = False, nets: bool = False
+    rows: list[RowLike],
+    tests: list[WhenLike],
+    *,
+    hides: bool = False,
+    nets: bool = False,
+    signals: bool = False,
 ) -> bytes:
     """Build the program and hold its verdicts against the table's."""
-    program = build_filter(rows, tests, looks=hides, nets=nets)
+    program = build_filter(rows, tests, looks=hides, nets=nets, signals=signals)
     assert len(program) // 8 <= 4096
     numbers = {row.nr for row in rows}
     around = {nr + step for nr in numbers for step in (-1, 1)}
@@ -102,10 +110,8 @@ def prove(
         row, mine = [r for r in rows if r.nr == nr], [test for test in tests if test.nr == nr]
         for args in corners(mine, nr):
             verdict = bpf_sim.run(program, nr, args)
-            assert verdict == expected(row, mine, nr, args, hides=hides, nets=nets), (
-                nr,
-                [hex(a) for a in args],
-            )
+            wanted = expected(row, mine, nr, args, hides=hides, nets=nets, signals=signals)
+            assert verdict == wanted, (nr, [hex(a) for a in args])
             foreign = bpf_sim.run(program, nr, args, bpf_sim.AUDIT_ARCH_I386)
             assert foreign == bpf_sim.KILL_PROCESS, nr
     return program
@@ -131,11 +137,29 @@ def test_every_class_and_number() -> None:
 
 @pytest.mark.parametrize("hides", [False, True])
 @pytest.mark.parametrize("nets", [False, True])
-def test_classes_that_policies_wake(hides: bool, nets: bool) -> None:
-    """Rows of names and of the network notify each where its own rules are there."""
-    rows: list[RowLike] = [Row(1, L), Row(2, N), Row(3, A), Row(4, N), Row(5, A)]
+@pytest.mark.parametrize("signals", [False, True])
+def test_classes_that_policies_wake(hides: bool, nets: bool, signals: bool) -> None:
+    """Rows of names, of the network and of signals notify each where its own rules are there."""
+    rows: list[RowLike] = [Row(1, L), Row(2, N), Row(3, A), Row(4, N), Row(5, A), Row(6, S)]
     tests: list[WhenLike] = [When(4, 2, 0x20000000, 0x20000000, R, 1), When(5, 4, FULL, 0, N)]
-    prove(rows, tests, hides=hides, nets=nets)
+    prove(rows, tests, hides=hides, nets=nets, signals=signals)
+
+
+def test_signals_without_rules_stay_in_the_kernel() -> None:
+    """A policy that says nothing of signals pays nothing for those that do."""
+    rows, tests = list(native.rows()), list(native.whens())
+    calls = [row.nr for row in rows if row.klass == S]
+    if not calls:
+        pytest.skip("no Landlock scope bounds signals here")
+    assert len(calls) == 6
+    for signals, verdict in ((False, bpf_sim.ALLOW), (True, bpf_sim.NOTIFY)):
+        program = build_filter(rows, tests, signals=signals)
+        assert {bpf_sim.run(program, nr) for nr in calls} == {verdict}
+        fcntl = next(row.nr for row in rows if row.name == "fcntl")
+        for command in range(20):
+            told = signals and command in {8, 15}  # F_SETOWN, F_SETOWN_EX
+            wanted = bpf_sim.NOTIFY if told else bpf_sim.ALLOW
+            assert bpf_sim.run(program, fcntl, (0, command, 0, 0, 0, 0)) == wanted
 
 
 def test_argument_tests() -> None:

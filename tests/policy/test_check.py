@@ -166,7 +166,6 @@ TOP = [
     ("version: 1\naudit: {record: nothing}\n", "unknown record 'nothing'"),
     ("version: 1\naudit: {}\n", "'audit' needs 'record'"),
     ("version: 1\nnetwork: {}\n", "'network' must be a list, found a mapping"),
-    ("version: 1\nsignals: []\n", "'signals' is not supported by this version"),
     ("version: 1\napprovals: {}\n", "'approvals' is not supported by this version"),
 ]
 
