@@ -90,14 +90,17 @@ def build(  # noqa: PLR0913 - all but two by name
         flags = compiled.flags & ~FLAG_DEBUG
         compiled = replace(compiled, flags=flags, no_debug=compiled.no_debug or debuggers.NO_FLOOR)
     told, checks = debuggers.calls(rows, tests, allowed=bool(compiled.flags & FLAG_DEBUG))
-    asked = {
+    compiled = replace(compiled, filter=build_filter(told, checks, **_kinds_asked(policy)))
+    return Built(policy, compiled, _entry(policy, compiled, _encode(compiled)))
+
+
+def _kinds_asked(policy: Policy) -> dict[str, bool]:
+    """Return which calls that mostly stay in the kernel are asked about (see ``bpf``)."""
+    return {
         "looks": policy.looks,
         "nets": policy.nets or policy.observe,
         "signals": bool(policy.signals),
     }
-    program = build_filter(told, checks, **asked)
-    compiled = replace(compiled, filter=program)
-    return Built(policy, compiled, _entry(policy, compiled, _encode(compiled)))
 
 
 def _encode(compiled: Compiled) -> bytes:

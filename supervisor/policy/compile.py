@@ -151,14 +151,7 @@ def compile_policy(
     there, missing = (tuple(map(patterns.escape, names)) for names in ways)
     parts.keep_names("root", sorted({*_roots(policy), *there}), schema.DELETE | schema.RENAME)
     parts.keep_names("way", missing, schema.CREATE | schema.DELETE | schema.RENAME)
-    for rule in policy.files:
-        parts.file_rule(rule)
-    for net in policy.network:
-        parts.net_rule(net)
-    for entry in policy.execs:
-        parts.exec_rule(entry)
-    for signal in policy.signals:
-        parts.signal_rule(signal)
+    parts.rules_of(policy)
     blocks = tuple(_block(parts, block, i) for i, block in enumerate(policy.blocks, 1))
     bounds = parts.limits(policy)
     floor = _floor(policy)
@@ -322,6 +315,16 @@ class _Parts:
             )
         )
         self.paths.extend((index, MATCH, pattern) for pattern in _MEMORY)
+
+    def rules_of(self, policy: Policy) -> None:
+        for rule in policy.files:
+            self.file_rule(rule)
+        for net in policy.network:
+            self.net_rule(net)
+        for entry in policy.execs:
+            self.exec_rule(entry)
+        for signal in policy.signals:
+            self.signal_rule(signal)
 
     def file_rule(self, rule: FileRule) -> None:
         index = len(self.rules)
