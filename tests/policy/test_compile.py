@@ -152,7 +152,7 @@ def test_round_trip(load: Load) -> None:
         compiled.floor,
         compiled.env,
     )
-    assert parts[11:] == ((), (), ())
+    assert parts[11:] == ((), (), (), ())
     assert len(parts[5][0]) == 11
 
 
