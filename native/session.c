@@ -108,7 +108,7 @@ static void on_child(void *arg, pid_t pid, int wstatus)
 	sv_session *s = arg;
 	uint64_t one = 1;
 
-	if (pid == s->main_pid && !sv_guard_follow(wstatus)) {
+	if (pid == s->main_pid && !sv_guard_follow(pid, wstatus)) {
 		atomic_store(&s->code, WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) :
 							    WTERMSIG(wstatus));
 		atomic_store(&s->exited, WIFEXITED(wstatus) ? 1 : 2);

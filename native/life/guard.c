@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -38,15 +39,48 @@ struct sv_ipc *sv_guard_ipc(struct sv_err *err)
 	return t;
 }
 
-bool sv_guard_follow(int wstatus)
+/* Is it stopped by now? The third field of proc_pid_stat(5), behind the name's bracket. */
+static bool is_stopped(pid_t pid)
+{
+	char name[32], text[512];
+	const char *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' && end[2] == 'T';
+}
+
+/* Ctrl-Z stops us as well, maybe between the news and what we do about it: when the shell
+ * has let all go on meanwhile, nobody is to be stopped any more. */
+static void stop_with(pid_t command)
+{
+	if (!is_stopped(command))
+		return;
+	kill(getppid(), SIGTSTP);
+	if (!is_stopped(command))
+		kill(getppid(), SIGCONT);
+}
+
+bool sv_guard_follow(pid_t command, int wstatus)
 {
 	static bool followed;
 	const bool stopped = WIFSTOPPED(wstatus), goes_on = WIFCONTINUED(wstatus);
 
 	/* SIGTSTP, whatever stopped it: the kernel drops that where no shell is there to
 	 * let us go on */
-	if (guarded && (stopped || followed))
-		kill(getppid(), stopped ? SIGTSTP : SIGCONT);
+	if (guarded && stopped)
+		stop_with(command);
+	else if (guarded && followed)
+		kill(getppid(), SIGCONT);
 	followed = stopped;
 	return stopped || goes_on;
 }

@@ -19,9 +19,9 @@ int sv_guard_lifeline(void);
  * called. */
 const sigset_t *sv_guard_mask(void);
 /* The shell knows the guardian only: a command that stops itself, as an editor does
- * on Ctrl-Z, stops the guardian too, and so when it goes on. Takes the command's
- * status; false = it is an end. */
-bool sv_guard_follow(int wstatus);
+ * on Ctrl-Z, stops the guardian too, and so when it goes on. Takes the command and
+ * its status; false = it is an end. */
+bool sv_guard_follow(pid_t command, int wstatus);
 /* The table of System V objects that the guardian clears when all is over; a new
  * one where there is no guardian, or its table was taken. The caller's; NULL with
  * err filled. */
