@@ -48,7 +48,8 @@ int sv_take_new(struct sv_work *w, const struct sv_place *p, bool folder);
 int sv_take_old(struct sv_work *w, const struct sv_place *p, bool folder);
 /* Takes a connection, for good: one that is refused by the other side was tried. */
 int sv_take_connection(struct sv_work *w);
-/* The same where a datagram goes to an address that none went to before. */
+/* The same where a datagram goes to an address that none went to before; without a limit it
+ * is not counted. */
 int sv_take_peer(struct sv_work *w, const struct sv_addr *to);
 /* Gives back what the call in hand took. */
 void sv_give_back(struct sv_work *w);
