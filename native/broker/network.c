@@ -198,12 +198,13 @@ void sv_do_connect(struct sv_work *w)
 }
 
 /* Who asks for any port gets what connecting and sending would give it unasked: only a
- * rule that denies it counts. Listening on it is decided when it comes to that. */
+ * rule that denies it counts, and where no rule allows anything nothing is given. Listening
+ * on it is decided when it comes to that. */
 static bool any_port(struct sv_work *w, const struct sv_addr *to)
 {
 	const struct sockaddr_in *in = (const void *)&to->a;	/* the port lies at one place in both */
 
-	if (in->sin_port || sv_by_network_rule(w))
+	if (in->sin_port || !(w->sh->policy->flags & SV_POLICY_NET) || sv_by_network_rule(w))
 		return false;
 	w->match = (struct sv_match){ .action = SV_ALLOW, .rule = -1 };
 	return true;
