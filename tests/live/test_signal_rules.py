@@ -393,7 +393,9 @@ def test_shells_and_tools_go_on(supervised: Supervised) -> None:
 set -m
 sleep 60 & kill -KILL %1; wait %1; echo group $?
 sleep 60 & kill -KILL $!; wait $!; echo child $?
-sleep 60 & kill -STOP %%; jobs %% | grep -c Stopped; kill -CONT %%; kill %%; wait %%; echo term $?
+sleep 60 & kill -STOP %%
+until jobs %% | grep -q Stopped; do sleep 0.02; done  # bash hears of it later
+kill -CONT %%; kill %%; wait %%; echo term $?
 timeout 0.2 sleep 60; echo timeout $?
 timeout -s KILL 0.2 sleep 60; echo killed $?
 python3 -c 'import os; os.abort()' 2>/dev/null; echo abort $?
