@@ -122,6 +122,18 @@ static bool judge4(struct sv_work *w, uint32_t op, uint8_t *b, uint16_t port)
 	return ask(w, op, sv_ip4(b), port);
 }
 
+/* Both must be allowed. Of two refusals that of a rule counts, and not the default's. */
+static bool ask_both(struct sv_work *w, uint32_t op, struct sv_ip a, struct sv_ip b, uint16_t port)
+{
+	const bool first = ask(w, op, a, port);
+
+	if (!first && sv_by_network_rule(w))
+		return false;
+	if (!ask(w, op, b, port))
+		return false;
+	return first || ask(w, op, a, port);
+}
+
 static bool judge6(struct sv_work *w, uint32_t op, struct in6_addr *in, uint16_t port)
 {
 	uint8_t *b = in->s6_addr;
@@ -131,9 +143,8 @@ static bool judge6(struct sv_work *w, uint32_t op, struct in6_addr *in, uint16_t
 	if (!IN6_IS_ADDR_UNSPECIFIED(in))
 		return ask(w, op, sv_ip6(b), port) && ask_carried(w, op, b, port);
 	if (op == SV_OP_BIND)
-		return ask(w, op, sv_ip4(any4), port) && ask(w, op, sv_ip6(b), port);
-	return ask(w, op, sv_ip4(loopback4), port) &&
-	       ask(w, op, sv_ip6(in6addr_loopback.s6_addr), port);
+		return ask_both(w, op, sv_ip4(any4), sv_ip6(b), port);
+	return ask_both(w, op, sv_ip4(loopback4), sv_ip6(in6addr_loopback.s6_addr), port);
 }
 
 /* Of what family the kernel takes it, 0 = of none that it uses. */

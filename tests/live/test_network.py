@@ -263,6 +263,19 @@ print(datagrams("0.0.0.0", 0), datagrams("127.0.0.7", 0), datagrams("127.0.0.3",
     ]
 
 
+def test_any_port_that_a_rule_denies(supervised: Supervised) -> None:
+    """A rule that denies counts, though the default speaks of the same wildcard, too."""
+    policy = with_rules(
+        "id: lo, allow: connect, to: ['127.0.0.1']", "id: no, deny: bind, to: ['[::]'], as: EPERM"
+    )
+    code = """\
+for family, kind in ((10, 1), (10, 2), (2, 1), (2, 2)):
+    with socket.socket(family, kind) as s:
+        print(attempt(lambda: s.bind(("::" if family == 10 else "0.0.0.0", 0))))
+"""
+    assert python(supervised, code, policy) == ["EPERM", "EPERM", "None", "None"]
+
+
 def test_local_servers_outside(supervised: Supervised, tmp_path: Path) -> None:
     """By the true path of the socket; a rule may deny one of the tree's own, too."""
     outside = tmp_path / "outside"
